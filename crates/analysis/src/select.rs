@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::suite;
-use record::plan::{Arm, Control, Plan};
+use record::plan::Arm;
 use record::{Event, Record, Rows};
 
 /// Keeps the benchmarks or commands with these names, and their controls. Errors: no benchmark has one of the names.
@@ -27,7 +27,7 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
     let kept: Vec<usize> = (0..plan.arms.len()).filter(|&at| is_kept(&plan.arms[at])).collect();
     let mut new_of = vec![None; plan.arms.len()];
     kept.iter().enumerate().for_each(|(new, &old)| new_of[old] = Some(new));
-    select_plan(&mut record.header.plan, &kept, &new_of);
+    record.header.plan = plan.clone().of_arms(&kept);
     record.rows = select_rows(&record.rows, &new_of);
     record.slices = record.slices.as_ref().map(|slices| select_rows(slices, &new_of));
     record.events.retain_mut(|event| match event {
@@ -53,13 +53,6 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
 
 fn is_named(arm: &Arm, name: &str) -> bool {
     arm.benchmark.as_deref() == Some(name) || arm.label() == name
-}
-
-fn select_plan(plan: &mut Plan, kept: &[usize], new_of: &[Option<usize>]) {
-    plan.arms = kept.iter().map(|&old| plan.arms[old].clone()).collect();
-    plan.reference = new_of[plan.reference].unwrap_or(0);
-    plan.control =
-        plan.control.and_then(|control| Some(Control { arm: new_of[control.arm]?, ..control }));
 }
 
 fn select_rows(rows: &Rows, new_of: &[Option<usize>]) -> Rows {

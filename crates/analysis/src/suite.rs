@@ -13,44 +13,32 @@ use crate::comparison::Comparison;
 use crate::end::end_reason;
 use crate::finding::{Finding, Note};
 use crate::single::{Analysis, analyse_alone};
-use model::values::{Better, Compared, DecideOn};
+use model::values::Compared;
 use record::plan::{DecisionRule, Plan};
-use record::{EndReason, Event, Record, Rows};
+use record::{EndReason, Event, Header, Record, Rows};
 
 /// Merges the records of a suite's benchmarks, each with one row per run (`launches::gather`). `None` without a record.
 pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
-    let first = parts.first()?;
-    let mut header = first.header.clone();
-    header.plan.arms.clear();
-    header.plan.control = None;
-    header.plan.seed = seed;
-    header.plan.reference = first.header.plan.reference;
-    (header.plan.setup, header.plan.cleanup, header.plan.shell) = (None, None, None);
-    let compared = first.header.plan.policy.compared();
-    let is_other = |part: &Record| part.header.plan.policy.compared() != compared;
-    let compared = if parts.iter().any(is_other) {
-        // The benchmarks decide by different quantities: call them values, which are better or worse.
-        (header.plan.policy.decide_on, header.plan.policy.better) =
-            (Some(DecideOn::Value), Better::Lower);
-        Compared::default()
-    } else {
-        compared
-    };
+    let first = &parts.first()?.header;
+    let plans: Vec<&Plan> = parts.iter().map(|part| &part.header.plan).collect();
+    let compared = first.plan.policy.compared();
+    let are_alike = plans.iter().all(|plan| plan.policy.compared() == compared);
+    let compared = if are_alike { compared } else { Compared::default() };
     let are_sliced = parts.iter().all(|part| part.slices.is_some());
-    header.plan.in_slices = are_sliced;
-    header.plan.workers = header.plan.workers.filter(|_| are_sliced);
+    let plan = Plan::of_benchmarks(&plans, seed)?.in_slices(are_sliced);
     let mut whole = Record {
         path: path.into(),
-        header,
+        header: Header { plan, ..first.clone() },
         rows: Rows::of(compared),
         slices: are_sliced.then(Rows::default),
         events: Vec::new(),
         torn_bytes: 0,
         parts: Vec::new(),
     };
-    let mut next_step = 0;
+    let (mut next_step, mut next_arm) = (0, 0);
     for part in &parts {
-        next_step = add(&mut whole, part, next_step);
+        next_step = add(&mut whole, part, next_step, next_arm);
+        next_arm += u32::try_from(part.header.plan.arms.len()).unwrap_or(u32::MAX);
     }
     if let Some(reason) = end_of(&parts) {
         whole.events.push(Event::End { reason });
@@ -75,15 +63,8 @@ pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Appends a part with its steps renumbered. Returns the first free step.
-fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
-    let plan = &part.header.plan;
-    let first_arm = u32::try_from(whole.header.plan.arms.len()).unwrap_or(u32::MAX);
-    let benchmark = plan.suite.as_ref().map(|suite| suite.benchmark.clone());
-    whole.header.plan.arms.extend(plan.arms.iter().cloned().map(|mut arm| {
-        arm.benchmark.clone_from(&benchmark);
-        arm
-    }));
+/// Appends a part with its steps and arms renumbered. Returns the first free step.
+fn add(whole: &mut Record, part: &Record, first_step: u32, first_arm: u32) -> u32 {
     let mut end = first_step;
     let mut copy = |from: &Rows, to: &mut Rows| {
         for mut row in from.iter() {

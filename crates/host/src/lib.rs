@@ -82,7 +82,7 @@ pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use services::started_by;
-pub use topology::cores_first;
+pub use topology::{cores, cores_first};
 pub use tracepoints::{
     EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
 };

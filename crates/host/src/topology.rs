@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Host, Topology};
-use model::values::parse_cpu_list;
+use model::values::{parse_cpu_list, read_cpu_list};
 
 /// Number of sockets, cores, CPUs and nodes. `None` if the kernel does not show them.
 pub(super) fn read(host: &Host) -> Option<Topology> {
@@ -38,11 +38,19 @@ fn core(host: &Host, directory: &str) -> Option<String> {
     Some(format!("{}/{die}/{}", read("physical_package_id")?, read("core_id")?))
 }
 
-/// These CPUs, one thread of each core before the second one of any.
-pub fn cores_first(host: &Host, cpus: Vec<usize>) -> Vec<usize> {
+/// The cores of the CPUs that are online, by a key that only the threads of a core share.
+pub fn cores(host: &Host) -> BTreeMap<usize, String> {
+    let online = host.read("sys/devices/system/cpu/online");
+    let online = online.as_deref().and_then(read_cpu_list).unwrap_or_default();
+    let core = |cpu| Some((cpu, core(host, &format!("sys/devices/system/cpu/cpu{cpu}/topology"))?));
+    online.into_iter().filter_map(core).collect()
+}
+
+/// These CPUs, one thread of each core before the second one of any. `cores`: see [`cores`].
+pub fn cores_first(cores: &BTreeMap<usize, String>, cpus: Vec<usize>) -> Vec<usize> {
     let mut n_threads: BTreeMap<String, usize> = BTreeMap::new();
     let mut of_core = |cpu: &usize| {
-        let core = core(host, &format!("sys/devices/system/cpu/cpu{cpu}/topology"));
+        let core = cores.get(cpu).cloned();
         let thread = n_threads.entry(core.unwrap_or_else(|| cpu.to_string())).or_default();
         *thread += 1;
         *thread
@@ -100,13 +108,15 @@ mod tests {
 
     #[test]
     fn each_core_comes_once_before_its_second_thread() {
-        let mut files = String::new();
+        let mut files = String::from("sys/devices/system/cpu/online = 0-3\n");
         for (cpu, threads) in [(0, "0-1"), (1, "0-1"), (2, "2-3"), (3, "2-3")] {
             let directory = format!("sys/devices/system/cpu/cpu{cpu}/topology");
             files += &format!("{directory}/core_cpus_list = {threads}\n");
         }
         let (_directory, host) = expand(&files);
-        assert_eq!(cores_first(&host, vec![0, 1, 2, 3]), [0, 2, 1, 3]);
-        assert_eq!(cores_first(&host, vec![7, 9]), [7, 9]);
+        let cores = cores(&host);
+        assert_eq!(cores_first(&cores, vec![0, 1, 2, 3]), [0, 2, 1, 3]);
+        assert_eq!(cores_first(&cores, vec![1, 2, 3]), [1, 2, 3]);
+        assert_eq!(cores_first(&cores, vec![7, 9]), [7, 9]);
     }
 }

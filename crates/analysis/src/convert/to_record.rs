@@ -9,11 +9,9 @@ use formats::{
 };
 
 use host::{Facts, Gap};
-use model::spec::groups::LayoutOptions;
+use model::values::ValueUnit;
 use model::values::metric::Metric;
-use model::values::{Order, Padding, ValueUnit};
-use record::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
-use record::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
+use record::plan::{Arm, ImportedArms, Plan, Role, plan_of_imported};
 use record::{
     EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
@@ -145,43 +143,19 @@ fn finite(metadata: &Metadata) -> Metadata {
 
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
-    let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
-    let request = SessionRequest {
-        length: LengthRequest {
-            n_warmups: Some(options.n_warmups),
-            n_blocks: Some(u32::try_from(n_blocks)?.max(1)),
-            order: Some(Order::Sequential),
-            ..LengthRequest::default()
-        },
-        process: ProcessRequest { layout, ..ProcessRequest::default() },
-        metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
-        ..SessionRequest::default()
-    };
-    let arms = Arms {
-        arms: vec![Arm::bare("", Role::Candidate); arm_of.len()],
-        control: None,
-        shell: None,
-        shell_reason: ShellReason::UserChoice,
-    };
-    let mut plan = decide(&request, arms, &Facts::default(), 0)?;
     let labels = results.labels();
+    let mut arms = vec![Arm::bare("", Role::Candidate); arm_of.len()];
     for ((benchmark, label), &at) in results.benchmarks.iter().zip(&labels).zip(arm_of) {
-        plan.arms[at] = arm(results, benchmark, label);
-        if benchmark.is_control {
-            plan.control = Some(Control { arm: at, role: Role::EmptyShell });
-        }
+        arms[at] = arm(results, benchmark, label);
     }
-    plan.in_slices =
-        !options.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
-    if let Some(reference) = &options.reference {
-        let is_it = |arm: &Arm| {
-            arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference)
-        };
-        let index = plan.arms.iter().position(is_it);
-        plan.reference =
-            index.with_context(|| format!("--reference {reference:?} is none of its commands"))?;
-    }
-    Ok(plan)
+    let has_slices = |it: &BenchmarkValues| it.values.len() > n_with_values(it);
+    plan_of_imported(ImportedArms {
+        arms,
+        n_warmups: options.n_warmups,
+        n_blocks: u32::try_from(n_blocks)?,
+        in_slices: !options.is_flat && results.benchmarks.iter().any(has_slices),
+        reference: options.reference.as_deref(),
+    })
 }
 
 fn n_with_values(benchmark: &BenchmarkValues) -> usize {

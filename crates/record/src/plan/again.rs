@@ -7,15 +7,32 @@ use crate::plan::{Arm, Plan, Role, ShellReason};
 /// If this is 1, CPython 3.12 and later writes function names for profilers (docs.python.org, "perf_profiling").
 pub const PYTHON_NAMES: &str = "PYTHONPERFSUPPORT";
 
-/// Copies these arms of an earlier plan, and how they were executed, into a new plan. The new plan keeps its length,
-/// order, error rate and names. `directory`: where the earlier session was, if elsewhere.
-pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: Option<&str>) {
+/// Arms of an earlier session.
+#[derive(Clone, Debug)]
+pub struct EarlierArms<'a> {
+    pub plan: &'a Plan,
+    pub arms: Vec<EarlierArm>,
+    /// Where the earlier session was, if elsewhere.
+    pub directory: Option<&'a str>,
+}
+
+/// An arm of an earlier session.
+#[derive(Clone, Debug)]
+pub struct EarlierArm {
+    pub index: usize,
+    /// The command line by which it is executed now.
+    pub argv: Vec<String>,
+}
+
+/// Copies arms of an earlier plan, and how they were executed, into a new plan. The new plan keeps its length, order, error
+/// rate and names.
+pub(super) fn measure_again(new: &mut Plan, arms: &EarlierArms<'_>) {
+    let EarlierArms { plan: earlier, arms, directory } = arms;
     let names: Vec<Option<String>> = new.arms.iter_mut().map(|arm| arm.name.take()).collect();
-    new.arms = arms.iter().map(|&arm| again(&earlier.arms[arm], directory)).collect();
+    new.arms = arms.iter().map(|arm| again(earlier, arm, *directory)).collect();
     for (arm, name) in new.arms.iter_mut().zip(names).filter(|(_, name)| name.is_some()) {
         arm.name = name;
     }
-    new.reference = 0;
     new.control = None;
     new.shell.clone_from(&earlier.shell);
     new.shell_reason = ShellReason::UserChoice;
@@ -49,8 +66,9 @@ pub fn measure_again(new: &mut Plan, earlier: &Plan, arms: &[usize], directory: 
     new.suite = None;
 }
 
-fn again(arm: &Arm, directory: Option<&str>) -> Arm {
-    let mut arm = arm.clone();
+fn again(earlier: &Plan, EarlierArm { index, argv }: &EarlierArm, directory: Option<&str>) -> Arm {
+    let mut arm = earlier.arms[*index].clone();
+    arm.argv.clone_from(argv);
     arm.role = Role::Candidate;
     // A single pair is compared, whatever the benchmark's name. A value that the runs print does not decide here.
     arm.benchmark = None;
@@ -63,12 +81,22 @@ fn again(arm: &Arm, directory: Option<&str>) -> Arm {
     arm
 }
 
-/// Asks Python interpreters for function names, unless the user has set the variable (`is_set`).
-pub fn ask_for_names(plan: &mut Plan, is_set: bool) {
+/// Asks Python interpreters for function names, unless an arm has the variable.
+pub(super) fn ask_for_names(plan: &mut Plan) {
     for arm in &mut plan.arms {
-        if !is_set && arm.environment.iter().all(|(name, _)| name != PYTHON_NAMES) {
+        if arm.environment.iter().all(|(name, _)| name != PYTHON_NAMES) {
             arm.environment.push((PYTHON_NAMES.into(), "1".into()));
         }
+    }
+}
+
+impl Plan {
+    /// The same plan with other words of its command lines, where there are any.
+    pub fn with_words(mut self, other: impl Fn(&str) -> Option<String>) -> Self {
+        for word in self.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
+            *word = other(word).unwrap_or_else(|| std::mem::take(word));
+        }
+        self
     }
 }
 
@@ -95,7 +123,10 @@ mod tests {
         let mut new = plan(&["x", "y"]);
         new.arms[1].name = Some("second".into());
         let blocks = new.blocks;
-        measure_again(&mut new, &earlier, &[0, 2], Some("/srv/there"));
+        let argv = |index: usize| earlier.arms[index].argv.clone();
+        let arms = [0, 2].map(|index| EarlierArm { index, argv: argv(index) }).to_vec();
+        let directory = Some("/srv/there");
+        measure_again(&mut new, &EarlierArms { plan: &earlier, arms, directory });
         let commands: Vec<&str> = new.arms.iter().map(|arm| arm.command.as_str()).collect();
         assert_eq!(commands, ["a", "c"]);
         assert_eq!((new.arms[0].label(), new.arms[1].label()), ("a", "second"));
@@ -108,13 +139,11 @@ mod tests {
 
     #[test]
     fn the_users_word_about_names_counts() {
-        let (mut one, mut plan) = (plan(&["a"]), plan(&["a", "b"]));
+        let mut plan = plan(&["a", "b"]);
         plan.arms[1].environment.push((PYTHON_NAMES.into(), "0".into()));
-        ask_for_names(&mut plan, false);
+        ask_for_names(&mut plan);
         let value = |plan: &Plan, arm: usize| plan.arms[arm].environment.clone();
         assert_eq!(value(&plan, 0), [(PYTHON_NAMES.into(), "1".into())]);
         assert_eq!(value(&plan, 1), [(PYTHON_NAMES.into(), "0".into())]);
-        ask_for_names(&mut one, true);
-        assert!(one.arms[0].environment.is_empty());
     }
 }

@@ -7,13 +7,11 @@ use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Plan;
 use crate::plan::arms::Arms;
 use crate::plan::deciding::Deciding;
 use crate::plan::request::SessionRequest;
-use host::{Facts, Host, cores_first};
 use model::prose::prose;
-use model::values::{Clock, DecideOn, read_cpu_list};
+use model::values::{Clock, DecideOn};
 
 /// The copies that are one run, from the first start to the last end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +29,19 @@ impl Copies {
     pub fn cpus_of_each(&self) -> Vec<Vec<usize>> {
         let of_copy = |copy| self.cpus.get(copy).cloned().unwrap_or_default();
         (0..self.n as usize).map(of_copy).collect()
+    }
+
+    /// Gives each copy CPUs of its own, as far as there are so many. `cpus` are those that the runs may use, one thread of
+    /// each core before the others. `cpu_max`: the limit of their control group.
+    pub(super) fn give_cpus(&mut self, cpus: &[usize], cpu_max: Option<&str>) {
+        let n = self.n as usize;
+        let quota = cpu_max.and_then(quota_of);
+        self.n_cpus = quota.map_or(cpus.len(), |quota| quota.min(cpus.len()));
+        if n <= cpus.len() {
+            // The copy with the n-th core gets the n-th sibling thread too.
+            let of_copy = |copy: usize| cpus.iter().skip(copy).step_by(n).copied().collect();
+            self.cpus = (0..n).map(of_copy).collect();
+        }
     }
 }
 
@@ -68,32 +79,6 @@ fn clock(decide_on: Option<DecideOn>, clock: Clock) -> Result<Clock> {
         );
     }
     Ok(if decide_on.is_none() { Clock::Wall } else { clock })
-}
-
-impl Plan {
-    /// Gives each copy CPUs of its own, as far as there are so many.
-    pub fn place_copies(&mut self, host: &Host, facts: &Facts) {
-        if self.copies.is_none() {
-            return;
-        }
-        let allowed = || facts.cpus_allowed.as_deref().and_then(read_cpu_list);
-        let cpus = self.process.affinity.clone().or_else(allowed).unwrap_or_default();
-        let quota = facts.cgroup.as_ref().and_then(|group| quota_of(group.cpu_max.as_deref()?));
-        self.give_cpus(&cores_first(host, cpus), quota);
-    }
-
-    /// `cpus` are those that the runs may use, one thread of each core before the others. `quota`: the kernel gives them the
-    /// time of so many.
-    fn give_cpus(&mut self, cpus: &[usize], quota: Option<usize>) {
-        let Some(copies) = &mut self.copies else { return };
-        let n = copies.n as usize;
-        copies.n_cpus = quota.map_or(cpus.len(), |quota| quota.min(cpus.len()));
-        if n <= cpus.len() {
-            // The copy with the n-th core gets the n-th sibling thread too.
-            let of_copy = |copy: usize| cpus.iter().skip(copy).step_by(n).copied().collect();
-            copies.cpus = (0..n).map(of_copy).collect();
-        }
-    }
 }
 
 /// The CPUs of a limit such as `150000 100000`: at least one.

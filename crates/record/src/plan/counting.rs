@@ -42,27 +42,33 @@ impl InstructionCounter {
     }
 }
 
-/// Chooses what counts. `pmu` says why the processor counts nothing for this user; `valgrind` is this machine's.
-/// Errors: valgrind is asked for and missing, or nothing counts.
-pub fn choose(
-    choice: CounterChoice,
-    pmu: impl FnOnce() -> Result<(), String>,
-    valgrind: Option<InstructionCounter>,
-) -> Result<InstructionCounter> {
-    let install = "install it, for example with `apt install valgrind`";
-    match (choice, valgrind) {
-        (CounterChoice::Pmu, _) => Ok(InstructionCounter::Pmu),
-        (CounterChoice::Valgrind, Some(valgrind)) => Ok(valgrind),
-        (CounterChoice::Valgrind, None) => {
-            bail!(prose![Counter " valgrind: there is no valgrind in PATH; {install}"])
-        }
-        (CounterChoice::Auto, valgrind) => match (pmu(), valgrind) {
-            (Ok(()), _) => Ok(InstructionCounter::Pmu),
-            (Err(_), Some(valgrind)) => Ok(valgrind),
-            (Err(why), None) => bail!(prose![
+/// What can count instructions on this machine.
+#[derive(Clone, Debug)]
+pub struct InstructionCounters {
+    /// Why the processor counts none for this user, if so.
+    pub pmu: Result<(), String>,
+    /// This machine's valgrind.
+    pub valgrind: Option<InstructionCounter>,
+}
+
+impl InstructionCounters {
+    /// Chooses what counts. Errors: valgrind is asked for and missing, or nothing counts.
+    pub fn choose(&self, choice: CounterChoice) -> Result<InstructionCounter> {
+        let install = "install it, for example with `apt install valgrind`";
+        match (choice, &self.pmu, &self.valgrind) {
+            (CounterChoice::Pmu, ..) | (CounterChoice::Auto, Ok(()), _) => {
+                Ok(InstructionCounter::Pmu)
+            }
+            (CounterChoice::Valgrind | CounterChoice::Auto, _, Some(valgrind)) => {
+                Ok(valgrind.clone())
+            }
+            (CounterChoice::Valgrind, _, None) => {
+                bail!(prose![Counter " valgrind: there is no valgrind in PATH; {install}"])
+            }
+            (CounterChoice::Auto, Err(why), None) => bail!(prose![
                 DecideOn " instructions: the processor counts none here ({why}); valgrind would, and is not in PATH; {install}"
             ]),
-        },
+        }
     }
 }
 
@@ -92,7 +98,7 @@ impl Plan {
     }
 
     /// Sets what counts. Under valgrind, everything that a count depends on is the same in all runs.
-    pub fn count_by(&mut self, counter: InstructionCounter) {
+    pub(super) fn count_by(&mut self, counter: InstructionCounter) {
         self.counter = Some(counter);
         if self.valgrind().is_none() {
             return;
@@ -124,15 +130,17 @@ mod tests {
     #[test]
     fn the_processor_counts_where_it_can() {
         let no_pmu = || Err("no counter".to_owned());
-        let auto =
-            |pmu: Result<(), String>, valgrind| choose(CounterChoice::Auto, || pmu, valgrind);
+        let chosen = |choice, pmu: Result<(), String>, valgrind| {
+            InstructionCounters { pmu, valgrind }.choose(choice)
+        };
+        let auto = |pmu, valgrind| chosen(CounterChoice::Auto, pmu, valgrind);
         assert_eq!(auto(Ok(()), Some(valgrind())).unwrap(), InstructionCounter::Pmu);
         assert_eq!(auto(no_pmu(), Some(valgrind())).unwrap(), valgrind());
         let error = auto(no_pmu(), None).unwrap_err().to_string();
         assert!(error.contains("(no counter)") && error.contains("apt install"), "{error}");
-        let error = choose(CounterChoice::Valgrind, || Ok(()), None).unwrap_err().to_string();
+        let error = chosen(CounterChoice::Valgrind, Ok(()), None).unwrap_err().to_string();
         assert!(error.starts_with("--counter valgrind: there is no valgrind"), "{error}");
-        let pmu = choose(CounterChoice::Pmu, no_pmu, Some(valgrind())).unwrap();
+        let pmu = chosen(CounterChoice::Pmu, no_pmu(), Some(valgrind())).unwrap();
         assert_eq!(pmu, InstructionCounter::Pmu);
     }
 

@@ -6,7 +6,9 @@ use anyhow::{Result, bail, ensure};
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
-use crate::plan::revisions::{BuiltRevision, across_commands};
+use crate::plan::revisions::across_commands;
+use crate::plan::surroundings::Surroundings;
+use crate::plan::terms::{ArmTerms, Terms};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::plan::{copies, defaults};
 use host::Facts;
@@ -35,30 +37,44 @@ const PRECISION_BLOCKS_MIN: u32 = 12;
 /// would not cover the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
-/// Decides the plan of `run`. Errors: see [`decide`] and `arms`.
+/// Decides a plan of commands by which nothing is executed. Errors: see [`decide_session`].
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
-    decide_run_across(spec, &[], facts, drawn_seed)
+    decide_session(spec, &Terms::default(), &Surroundings::of(facts, drawn_seed))
 }
 
-/// Decides the plan of `run` with each command in the checkout of each revision. Errors: see [`decide_run`].
-pub fn decide_run_across(
+/// Decides the plan of commands. Errors: the options contradict themselves, or need something that this machine does not
+/// have.
+pub fn decide_session(
     spec: &RunSpec,
-    revisions: &[BuiltRevision],
-    facts: &Facts,
-    drawn_seed: u64,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
 ) -> Result<Plan> {
-    let arms = across_commands(arms(CommandRequest::from(spec))?, &spec.hooks, revisions)?;
-    decide(&spec.into(), arms, facts, drawn_seed)
+    let arms = arms(CommandRequest::from(spec))?;
+    let arms = match terms.arms {
+        ArmTerms::Revisions(revisions) => across_commands(arms, &spec.hooks, revisions)?,
+        _ => arms,
+    };
+    decide(&spec.into(), arms, terms, surroundings)
 }
 
-/// Decides the plan for these arms. `drawn_seed` is used if the request has none. Errors: the request contradicts
-/// itself, or needs something that this machine does not have.
-pub fn decide(
+/// Decides the plan for these arms. Errors: see [`decide_session`].
+pub(super) fn decide(
     request: &SessionRequest,
     arms: Arms,
-    facts: &Facts,
-    drawn_seed: u64,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
 ) -> Result<Plan> {
+    let n_blocks_max = terms.n_blocks_max.or(request.length.n_blocks_max);
+    let length = LengthRequest { n_blocks_max, ..request.length.clone() };
+    let mut plan = by_options(&SessionRequest { length, ..request.clone() }, arms, surroundings)?;
+    surroundings.bind(&mut plan.process, &request.process.priority);
+    terms.apply(&mut plan);
+    surroundings.place(&mut plan, request)?;
+    Ok(plan)
+}
+
+/// The plan as the options say.
+fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings) -> Result<Plan> {
     let mut arms = arms;
     let (deciding, copies) = copies::deciding(&mut arms, request)?;
     let Arms { arms, control, shell, shell_reason } = arms;
@@ -92,7 +108,7 @@ pub fn decide(
         shell,
         shell_reason,
         order,
-        seed: length.seed.unwrap_or(drawn_seed),
+        seed: length.seed.unwrap_or(surroundings.drawn_seed),
         n_warmups: length.n_warmups.unwrap_or(1),
         blocks,
         stopping,
@@ -108,7 +124,7 @@ pub fn decide(
         validate: hooks.validate.clone(),
         cold_cache: hooks.cold_cache,
         input: process.input.clone().filter(|input| input != "null"),
-        process: process_plan(process, facts)?,
+        process: process_plan(process, &surroundings.facts)?,
         evidence: copies.is_none() && needs_evidence(request, &deciding),
         copies,
         counter: None,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::shell::replace_in_script;
+use crate::plan::{Arm, Plan};
 
 /// Stands for the arm's index in the validating command.
 pub const ARM_WORD: &str = "{fair-play-arm}";
@@ -73,6 +74,48 @@ impl FairPlayRules {
             }
         }
         filled
+    }
+}
+
+/// What keeps the attempts of a session honest: rules, and our hooks.
+#[derive(Clone, Debug)]
+pub struct FairPlayTerms {
+    pub rules: FairPlayRules,
+    /// The hook that makes the directory of a run anew.
+    pub fresh: Option<FreshDirectory>,
+    /// The hook that takes the digests of a run's outputs, unless the user has a validating command.
+    pub digest: Option<String>,
+}
+
+/// A directory that is made anew before each run.
+#[derive(Clone, Debug)]
+pub struct FreshDirectory {
+    pub path: String,
+    /// The command line that makes it.
+    pub hook: String,
+}
+
+impl FairPlayTerms {
+    pub(super) fn apply(&self, plan: &mut Plan) {
+        if let Some(fresh) = &self.fresh {
+            plan.arms.iter_mut().for_each(|arm| fresh.precede(arm));
+        }
+        if let Some(digest) = &self.digest {
+            plan.validate = Some(format!("exec {digest} {ARM_WORD}"));
+        }
+        plan.fair_play = Some(self.rules.clone());
+    }
+}
+
+impl FreshDirectory {
+    fn precede(&self, arm: &mut Arm) {
+        let Self { path, hook } = self;
+        arm.prepare = Some(match arm.prepare.take() {
+            // The shell is still in the directory of the last run, which is gone.
+            Some(own) => format!("{hook} && cd {} && {{ {own}\n}}", shell_words::quote(path)),
+            None => format!("exec {hook}"),
+        });
+        arm.directories = vec![path.clone()];
     }
 }
 

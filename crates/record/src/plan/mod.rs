@@ -10,6 +10,7 @@ pub mod counting;
 mod decide;
 mod deciding;
 pub mod defaults;
+mod derived;
 mod fair_play;
 mod parameters;
 pub mod placement;
@@ -19,6 +20,8 @@ pub mod request;
 mod revisions;
 mod shell;
 pub mod suite;
+mod surroundings;
+mod terms;
 mod value;
 pub mod workers;
 
@@ -31,18 +34,21 @@ use model::values::{
     Padding, ProcessValue, Rlimit, Sched,
 };
 
-pub use again::{PYTHON_NAMES, ask_for_names, measure_again};
+pub use again::{EarlierArm, EarlierArms, PYTHON_NAMES};
 pub use arm::{Arm, Control, CountedIterations, Role};
 pub use arms::Arms;
 pub use blocks::TrialRule;
 pub use blocks::{BlockRule, Stopping};
 pub use copies::Copies;
 pub use counting::InstructionCounter;
-pub use decide::{decide, decide_run, decide_run_across, default_metrics};
-pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, for_arm};
+pub use decide::{decide_run, decide_session, default_metrics};
+pub use derived::{ImportedArms, plan_of_imported};
+pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, FairPlayTerms, FreshDirectory, for_arm};
 pub use revisions::{BuiltRevision, across};
 pub use shell::shell_syntax;
 pub use suite::SuiteMembership;
+pub use surroundings::{MachinePlaces, Surroundings};
+pub use terms::{ArmPlace, ArmTerms, Ending, Terms};
 pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::Workers;
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::plan::{Arm, ProcessPlan};
-use host::{Gap, Host, MemoryNode, memory_nodes};
+use host::{Gap, MemoryNode};
 use model::prose::prose;
 use model::spec::groups::PlacementOptions;
 use model::values::{MemoryMode, MemoryPolicy, Numa, Threads, read_cpu_list};
@@ -61,7 +61,7 @@ fn gives_way(ours: &str, is_set: impl Fn(&str) -> bool) -> bool {
 
 /// Chooses the thread variables: as many threads as CPUs, and a CPU for each. `is_set`: whether the user's environment
 /// has a variable.
-pub fn place_threads(
+pub(super) fn place_threads(
     process: &mut ProcessPlan,
     options: &PlacementOptions,
     is_shielded: bool,
@@ -80,17 +80,16 @@ pub fn place_threads(
     process.thread_variables = all.map(|(name, value)| (name.to_owned(), value)).collect();
 }
 
-/// Chooses the memory nodes. `cpus_allowed`: this process's CPUs, as a list. If the user asked for a policy, a machine
-/// with one node is a gap. Errors: the user names a node without memory, or all CPUs are on such nodes.
-pub fn place_memory(
-    host: &Host,
+/// Chooses the memory nodes. `cpus_allowed`: this process's CPUs, as a list. Errors: the user names a node without
+/// memory, or all CPUs are on such nodes.
+pub(super) fn place_memory(
+    nodes: &[MemoryNode],
     process: &mut ProcessPlan,
     options: &PlacementOptions,
     is_shielded: bool,
     cpus_allowed: Option<&str>,
-) -> Result<Option<Gap>> {
-    let Some(numa) = options.numa.or(is_shielded.then_some(Numa::Bind)) else { return Ok(None) };
-    let nodes = memory_nodes(host);
+) -> Result<()> {
+    let Some(numa) = options.numa.or(is_shielded.then_some(Numa::Bind)) else { return Ok(()) };
     if let Numa::Node(node) = numa {
         let names: Vec<String> = nodes.iter().map(|node| node.node.to_string()).collect();
         let names = names.join(", ");
@@ -100,7 +99,7 @@ pub fn place_memory(
         );
     }
     if nodes.len() < 2 {
-        return Ok(options.numa.map(|_| one_node()));
+        return Ok(());
     }
     let all = || nodes.iter().map(|node| node.node).collect();
     let (mode, nodes) = match numa {
@@ -109,20 +108,20 @@ pub fn place_memory(
         Numa::Bind => {
             let allowed = || cpus_allowed.and_then(read_cpu_list).unwrap_or_default();
             let cpus = process.affinity.clone().unwrap_or_else(allowed);
-            (MemoryMode::Bind, nodes_of_cpus(&nodes, &cpus))
+            (MemoryMode::Bind, nodes_of_cpus(nodes, &cpus))
         }
     };
     if nodes.is_empty() {
         // The user did not ask for a policy.
         if options.numa.is_none() {
-            return Ok(None);
+            return Ok(());
         }
         bail!(
             prose![Numa " bind: the CPUs of the commands are on nodes without memory; name a node"]
         );
     }
     process.memory = Some(MemoryPolicy { mode, nodes });
-    Ok(None)
+    Ok(())
 }
 
 /// The nodes of these CPUs that have memory.
@@ -131,19 +130,20 @@ fn nodes_of_cpus(nodes: &[MemoryNode], cpus: &[usize]) -> Vec<usize> {
     nodes.iter().filter(has_one).map(|node| node.node).collect()
 }
 
-fn one_node() -> Gap {
-    Gap {
+/// The gap if the user asks for a memory policy on a machine with one node.
+pub fn memory_gap(nodes: &[MemoryNode], options: &PlacementOptions) -> Option<Gap> {
+    (options.numa.is_some() && nodes.len() < 2).then(|| Gap {
         what: NODES.into(),
         why: "this machine has one memory node, which is as near to every CPU; no memory policy is set".into(),
         fix: prose!["leave " Numa " out"],
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::Role;
-    use host::expand;
+    use host::{expand, memory_nodes};
 
     const TWO_NODES: &str = "sys/devices/system/node/online = 0-2\n\
         sys/devices/system/node/has_memory = 0,2\n\
@@ -218,7 +218,9 @@ mod tests {
         let (_directory, host) = expand(files);
         let mut process = bound(cpus);
         let options = PlacementOptions { threads: None, numa };
-        let gap = place_memory(&host, &mut process, &options, is_shielded, None).unwrap();
+        let nodes = memory_nodes(&host);
+        place_memory(&nodes, &mut process, &options, is_shielded, None).unwrap();
+        let gap = memory_gap(&nodes, &options);
         let found = process.memory.as_ref().map(|it| (it.mode, it.nodes.as_slice()));
         assert_eq!(found, expected, "{cpus:?} {numa:?}");
         assert_eq!(gap.is_some(), numa.is_some() && expected.is_none(), "{cpus:?} {numa:?}");
@@ -254,7 +256,8 @@ mod tests {
         let (_directory, host) = expand(TWO_NODES);
         let refused = |cpus: &[usize], numa| {
             let options = PlacementOptions { threads: None, numa: Some(numa) };
-            place_memory(&host, &mut bound(cpus), &options, false, None).unwrap_err().to_string()
+            let nodes = memory_nodes(&host);
+            place_memory(&nodes, &mut bound(cpus), &options, false, None).unwrap_err().to_string()
         };
         let found = refused(&[1], Numa::Node(1));
         assert_eq!(found, "--numa 1: this machine has no memory node 1; name one of 0, 2");

@@ -3,8 +3,7 @@
 use crate::plan::ProcessPlan;
 use host::{Gap, Host};
 use model::prose::prose;
-use model::spec::groups::PriorityOptions;
-use model::values::{Priority, Sched};
+use model::values::Sched;
 
 /// Under autogroups a nice level counts only within a session.
 pub const NICE: &str = "a nice level that counts against other terminals";
@@ -14,19 +13,6 @@ pub const REAL_TIME: &str = "a real-time policy without pauses";
 /// The highest priority of the usual scheduling policy. Under `load 10` it reduced a compiler's t0 from 1.14 to 1.01
 /// times the idle one. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
 pub const HIGHEST: i32 = -20;
-
-/// Raises the runs above other programs, unless the user has chosen a priority.
-pub fn raise(
-    process: &mut ProcessPlan,
-    options: &PriorityOptions,
-    may_raise: impl FnOnce() -> bool,
-) {
-    let is_chosen = options.nice.is_some() || options.sched.is_some();
-    if !is_chosen && options.priority.unwrap_or_default() == Priority::Auto && may_raise() {
-        process.nice = Some(HIGHEST);
-        process.is_raised = true;
-    }
-}
 
 /// Gaps that concern the reader of the times. `is_shielded`: no other programs use the CPUs.
 pub fn caveats(host: &Host, process: &ProcessPlan, is_shielded: bool) -> Vec<Gap> {
@@ -100,21 +86,6 @@ mod tests {
         let found = caveats(&host, &process, shielded);
         let found: Vec<&str> = found.iter().map(|gap| gap.what.as_str()).collect();
         assert_eq!(found, what, "{release} {nice:?} {sched:?} {shielded}");
-    }
-
-    #[test]
-    fn the_users_choice_goes_first() {
-        let check = |options: PriorityOptions, may_raise: bool, expected: Option<i32>| {
-            let mut process = ProcessPlan { nice: options.nice, ..ProcessPlan::default() };
-            raise(&mut process, &options, || may_raise);
-            assert_eq!((process.nice, process.is_raised), (expected, expected == Some(HIGHEST)));
-        };
-        let none = PriorityOptions::default();
-        check(none, true, Some(-20));
-        check(none, false, None);
-        check(PriorityOptions { priority: Some(Priority::Off), ..none }, true, None);
-        check(PriorityOptions { nice: Some(3), ..none }, true, Some(3));
-        check(PriorityOptions { sched: Some(Sched::Batch), ..none }, true, None);
     }
 
     #[test]

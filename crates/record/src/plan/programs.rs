@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
-use crate::plan::revisions::{BuiltRevision, across};
+use crate::plan::surroundings::Surroundings;
+use crate::plan::terms::Terms;
 use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
@@ -16,9 +17,7 @@ use model::harness::{
 };
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
-use model::spec::workers::{
-    Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
-};
+use model::spec::workers::{Affinity, BenchSpec, CodeOptions, SessionOptions, WorkerOptions};
 use model::values::{
     Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
 };
@@ -50,26 +49,23 @@ pub struct ProgramBenchmark {
     pub iteration_ns: Option<f64>,
 }
 
-/// Decides the plan of statements. Errors: see [`crate::plan::decide`].
-pub fn decide_timeit(
-    spec: &TimeitSpec,
-    revisions: &[BuiltRevision],
-    facts: &Facts,
-    drawn_seed: u64,
-) -> Result<Plan> {
-    let arms = across(statements(&spec.statement.join("\n"), &spec.code)?, revisions);
-    decide_workers(arms, &spec.session, facts, drawn_seed)
+/// Programs on the command line of `bench`.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedPrograms<'a> {
+    pub commands: &'a [Arm],
+    /// The benchmarks of each command.
+    pub found: &'a [Vec<ProgramBenchmark>],
 }
 
-/// Decides the plan of programs; `found` has the benchmarks of each command. Errors: see [`crate::plan::decide`]; or no
-/// program has a benchmark that the user wants.
+/// Decides the plan of programs. Errors: see [`crate::plan::decide_session`]; or no program has a benchmark that the user
+/// wants.
 pub fn decide_bench(
     spec: &BenchSpec,
-    commands: &[Arm],
-    found: &[Vec<ProgramBenchmark>],
-    facts: &Facts,
-    drawn_seed: u64,
+    programs: ListedPrograms<'_>,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
 ) -> Result<Plan> {
+    let ListedPrograms { commands, found } = programs;
     let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
     let judgement = &spec.session.judgement;
     for name in names(&spec.benchmark, found)? {
@@ -91,13 +87,13 @@ pub fn decide_bench(
         }
     }
     if n_of_harnesses == 0 {
-        return decide_workers(arms, &spec.session, facts, drawn_seed);
+        return decide_workers(arms, &spec.session, terms, surroundings);
     }
     ensure!(
         n_of_harnesses == arms.len(),
         "some programs are of a benchmark framework and others speak the worker protocol; compare them apart"
     );
-    decide_harnesses(arms, &spec.session, facts, drawn_seed)
+    decide_harnesses(arms, &spec.session, terms, surroundings)
 }
 
 /// The arm that runs one benchmark of a framework's program in each process.
@@ -150,8 +146,8 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
 fn decide_harnesses(
     mut arms: Vec<Arm>,
     session: &SessionOptions,
-    facts: &Facts,
-    drawn_seed: u64,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
     let of_workers = options.loops.is_some()
@@ -179,7 +175,7 @@ fn decide_harnesses(
     // Each process warms itself up, and listing has shown that the programs work.
     request.length.n_warmups = Some(options.warmups.unwrap_or(0));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide(&request, arms, facts, drawn_seed)?;
+    let mut plan = decide(&request, arms, terms, surroundings)?;
     set_budget(&mut plan, options, n_benchmarks, compares);
     Ok(plan)
 }
@@ -237,7 +233,9 @@ pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<St
     Ok(names)
 }
 
-fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
+/// The statements of `timeit`, each in each interpreter. Errors: an interpreter or a statement cannot be used, or there are
+/// too many names.
+pub fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     let mut pythons: Vec<&str> = code.compare_to.iter().map(String::as_str).collect();
     pythons.extend(code.python.iter().map(String::as_str));
     if code.python.is_empty() {
@@ -281,12 +279,12 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     Ok(arms)
 }
 
-/// Decides the plan of workers. Errors: see [`crate::plan::decide`].
-pub(super) fn decide_workers(
+/// Decides the plan of workers, such as those of `timeit`. Errors: see [`crate::plan::decide_session`].
+pub fn decide_workers(
     mut arms: Vec<Arm>,
     session: &SessionOptions,
-    facts: &Facts,
-    drawn_seed: u64,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
     let (judgement, options) = &with_worker_quantity(judgement, options)?;
@@ -309,9 +307,10 @@ pub(super) fn decide_workers(
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
     let compares = arms.len() > n_benchmarks;
-    let request = SessionRequest::for_workers(options, judgement, affinity(options, facts));
+    let request =
+        SessionRequest::for_workers(options, judgement, affinity(options, &surroundings.facts));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide(&request, arms, facts, drawn_seed)?;
+    let mut plan = decide(&request, arms, terms, surroundings)?;
     set_budget(&mut plan, options, n_benchmarks, compares);
     if let Some(precision) = &mut plan.precision {
         // t0 belongs to the luckiest memory layout, which a few processes may all miss.

@@ -1,7 +1,9 @@
 //! The options of a session for [`decide`](crate::plan::decide), with one conversion for each kind of verb.
 
 use model::spec::RunSpec;
-use model::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions};
+use model::spec::groups::{
+    JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, StopOptions,
+};
 use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
 use model::spec::workers::WorkerOptions;
 use model::values::{Cpus, MetricList, Order, Rlimit, TimeSpan, TimeUnit};
@@ -40,6 +42,7 @@ pub struct ProcessRequest {
     /// CPUs that the processes may use.
     pub affinity: Option<Cpus>,
     pub priority: PriorityOptions,
+    pub placement: PlacementOptions,
     pub layout: LayoutOptions,
     pub rlimits: Vec<Rlimit>,
     /// Standard input: `null` or a file.
@@ -76,6 +79,7 @@ impl From<&RunSpec> for SessionRequest {
             process: ProcessRequest {
                 affinity: process.affinity.clone(),
                 priority: process.priority,
+                placement: process.placement,
                 layout: process.layout,
                 rlimits: process.rlimits.clone(),
                 input: process.execution.input.clone(),
@@ -119,6 +123,7 @@ impl SessionRequest {
             process: ProcessRequest {
                 affinity,
                 priority: options.machine.priority,
+                placement: options.machine.placement,
                 layout: options.machine.layout,
                 ..ProcessRequest::default()
             },

@@ -8,10 +8,12 @@ use anyhow::{Result, anyhow};
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
-use crate::session::{Guard, SessionEnd, SessionStart, count, drawn_seed, place};
-use host::sys::{User, may_raise_priority};
+use crate::session::{
+    Guard, SessionEnd, SessionStart, instruction_counters, surroundings, told_gap,
+};
+use host::sys::User;
 use host::terminal;
-use host::{Host, Survey, user_of_commands};
+use host::{Host, user_of_commands};
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
@@ -19,9 +21,8 @@ use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::Readers;
-use record::plan::priority::{HIGHEST, raise};
-use record::plan::programs::{ProgramBenchmark, decide_bench, names, programs};
-use record::plan::{Arm, Plan, across};
+use record::plan::programs::{ListedPrograms, ProgramBenchmark, decide_bench, names, programs};
+use record::plan::{Arm, Terms, across};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
@@ -57,8 +58,6 @@ fn measure(
 ) -> Result<u8> {
     let spec = &verb.spec;
     let session = by_suffix(&spec.session)?;
-    let host = Host::new(&verb.host_root);
-    let survey = guard.survey(&host);
     let user = user_of_commands(spec.session.workers.machine.rights.as_root);
     let asks = spec.fork_server.is_none() && !spec.as_pyperf;
     let of_frameworks = if asks {
@@ -80,26 +79,30 @@ fn measure(
         return list(&names(&spec.benchmark, &found)?);
     }
     time_iterations(spec, commands, &mut found, user.as_ref())?;
-    let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
     let presentation = Presentation::of_workers(&session);
     let show = |start: SessionStart<'_>| measure_and_show(start, &presentation);
-    let (_, code) = started(verb, plan, survey, (maker, guard), show)?;
+    let programs = ListedPrograms { commands, found: &found };
+    let (_, code) = started(verb, programs, &Terms::default(), (maker, guard), show)?;
     Ok(code)
 }
 
-/// Gives a plan its place on the machine, and passes the start of its session on.
+/// Plans a session under a guard, and passes its start on.
 fn started<T>(
     verb: &BenchVerb,
-    mut plan: Plan,
-    mut survey: Survey,
+    programs: ListedPrograms<'_>,
+    terms: &Terms<'_>,
     (maker, guard): (WorkerFactory, &mut Guard),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
 ) -> Result<T> {
     let SessionOptions { workers, output, judgement, .. } = &verb.spec.session;
     let host = Host::new(&verb.host_root);
-    raise(&mut plan.process, &workers.machine.priority, || may_raise_priority(HIGHEST));
-    count([&mut plan], judgement.counter, workers.machine.rights.as_root)?;
-    place(&host, &mut plan, &workers.machine.placement, guard, &mut survey)?;
+    let mut survey = guard.survey(&host);
+    let mut around = surroundings(&host, guard, &survey, false)?;
+    if judgement.decide_on == Some(DecideOn::Instructions) {
+        around.counters = Some(instruction_counters(workers.machine.rights.as_root));
+    }
+    let plan = decide_bench(&verb.spec, programs, terms, &around)?;
+    survey.gaps.extend(told_gap(&around, &workers.machine.placement));
     let record = by_suffix(&verb.spec.session)?.output.record;
     let mut start = SessionStart::new(&plan, survey, record.as_deref(), guard);
     start.maker = Some(maker);
@@ -130,7 +133,7 @@ pub fn measure_at(
     verb: &BenchVerb,
     programs: &[Arm],
     found: &[Vec<ProgramBenchmark>],
-    change: impl FnOnce(&mut Plan),
+    terms: &Terms<'_>,
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
     let workers = &spec.session.workers;
@@ -139,11 +142,9 @@ pub fn measure_at(
     time_iterations(spec, programs, &mut found, user.as_ref())?;
     let maker = WorkerFactory::new(None, user)?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
-        let survey = guard.survey(&Host::new(&verb.host_root));
-        let mut plan = decide_bench(spec, programs, &found, &survey.facts, drawn_seed()?)?;
-        change(&mut plan);
         let screen = Presentation::of_workers(&spec.session).screen();
-        started(verb, plan, survey, (maker, guard), |start| start.measure(screen))
+        let listed = ListedPrograms { commands: programs, found: &found };
+        started(verb, listed, terms, (maker, guard), |start| start.measure(screen))
     })
 }
 

@@ -18,7 +18,7 @@ use host::terminal;
 use model::spec::run::Style;
 use model::spec::{CalibrateVerb, RunSpec, RunVerb};
 use model::values::metric::Metric;
-use model::values::{CALIBRATION_RUNS_MIN, exit_code};
+use model::values::{CALIBRATION_RUNS_MIN, Threads, exit_code};
 use record::Record;
 use record::plan::{DecisionRule, defaults};
 use render::conclusion::{Conclusion, FinalVerdict};
@@ -91,6 +91,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.arms.shell.clone_from(&verb.shell);
     spec.process.affinity.clone_from(&verb.affinity);
     spec.process.rights = verb.rights;
+    spec.process.placement.threads = Some(Threads::Off);
     spec.output.record.clone_from(&verb.record);
     spec.output.shared = verb.shared;
     spec.output.style = verb.json.then_some(Style::None);

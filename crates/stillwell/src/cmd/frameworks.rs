@@ -45,20 +45,16 @@ pub fn time_iterations(
 /// The directory of links to the programs, in the directory of a gate's results.
 pub const PROGRAMS: &str = "programs";
 
-/// Replaces a gate's links, which no longer exist, by the kept links in `directory` of its results.
-pub fn find_programs(plan: &mut Plan, directory: &Path) {
-    let kept = |word: &str| {
+/// A gate's plan with the kept links in `directory` of its results: the plan's own links no longer exist.
+pub fn with_kept_programs(plan: Plan, directory: &Path) -> Plan {
+    plan.with_words(|word| {
         let path = Path::new(word);
         let mut parts = path.iter().rev();
         let (index, side) = (parts.next()?, parts.next()?);
         let kept = directory.join(PROGRAMS).join(side).join(index);
-        (!path.exists()).then(|| std::fs::read_link(kept).ok()).flatten()
-    };
-    for word in plan.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
-        if let Some(file) = kept(word) {
-            *word = file.to_string_lossy().into_owned();
-        }
-    }
+        let file = (!path.exists()).then(|| std::fs::read_link(kept).ok()).flatten()?;
+        Some(file.to_string_lossy().into_owned())
+    })
 }
 
 /// A gate's knowledge of its programs before its suite begins.

@@ -1,4 +1,4 @@
-//! One session of `run`: look, decide, measure, show.
+//! One session of commands: look, decide, measure, show.
 
 use std::path::{Path, PathBuf};
 
@@ -6,73 +6,50 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
-use crate::session::{Guard, SampledSession, SessionEnd, SessionStart, count, drawn_seed, place};
+use crate::session::{
+    Guard, SampledSession, SessionEnd, SessionStart, bare_surroundings, instruction_counters,
+    surroundings, told_gap,
+};
 use host::Host;
 use host::shield::Isolation;
-use host::sys::may_raise_priority;
 use model::spec::RunVerb;
-use model::values::exit_code;
-use record::plan::{BuiltRevision, Plan, Stopping, decide_run, decide_run_across, priority};
+use model::values::{DecideOn, exit_code};
+use record::plan::{ArmTerms, Ending, Terms, decide_session, priority};
 use record::{EndReason, Readers};
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let revisions = revisions::built(&verb.spec.revisions)?;
+    let terms = Terms { arms: ArmTerms::Revisions(&revisions), ..Terms::default() };
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        started(
-            (verb, &revisions),
-            guard,
-            |_| (),
-            |start| conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec)),
-        )
+        started(verb, &terms, guard, |start| {
+            conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
+        })
     })
 }
 
-/// Measures without output. Returns the end of the session and the isolation of its runs.
-pub fn measure_quietly(verb: &RunVerb) -> Result<(SessionEnd, Option<Isolation>)> {
+/// Measures and shows nothing but progress. Returns the record, the end of the session, and the isolation of its runs.
+pub fn measure_quietly(
+    verb: &RunVerb,
+    terms: &Terms<'_>,
+) -> Result<(PathBuf, SessionEnd, Option<Isolation>)> {
     Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let isolation = guard.isolation().cloned();
         let screen = Presentation::of_run(&verb.spec).screen();
-        let (_, end) = started((verb, &[]), guard, |_| (), |start| start.measure(screen))?;
-        Ok((end, isolation))
+        let (path, end) = started(verb, terms, guard, |start| start.measure(screen))?;
+        Ok((path, end, isolation))
     })
 }
 
-/// Measures these builds and shows only progress. Returns the record and the end of the session.
-pub fn measure_revisions(
-    verb: &RunVerb,
-    revisions: &[BuiltRevision],
-    change: impl FnOnce(&mut Plan),
-) -> Result<(PathBuf, SessionEnd)> {
-    Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        let screen = Presentation::of_run(&verb.spec).screen();
-        started((verb, revisions), guard, change, |start| start.measure(screen))
-    })
-}
-
-/// Measures a changed plan and shows only progress. Returns the record and the end of the session.
-pub fn measure_changed(
-    verb: &RunVerb,
-    change: impl FnOnce(&mut Plan),
-) -> Result<(PathBuf, SessionEnd)> {
-    measure_revisions(verb, &[], change)
-}
-
-/// Measures with samples to the last run, without output. `change` has the last word about the plan. Returns the record
-/// and the end of the session.
+/// Measures with samples, and shows nothing but progress. Returns the record, and the end of the session.
 pub fn measure_profiled(
     verb: &RunVerb,
+    terms: &Terms<'_>,
     sampling: SampledSession,
-    change: impl FnOnce(&mut Plan),
 ) -> Result<(PathBuf, SessionEnd)> {
-    let to_the_end = |plan: &mut Plan| {
-        change(plan);
-        plan.stopping = Stopping::AtTheEnd;
-        plan.precision = None;
-    };
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let screen = Presentation::of_run(&verb.spec).screen();
-        started((verb, &[]), guard, to_the_end, |mut start| {
+        started(verb, terms, guard, |mut start| {
             start.sampling = Some(sampling);
             start.measure(screen)
         })
@@ -86,25 +63,25 @@ pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Resul
 
 /// Plans a session under a guard, then starts it. `change` has the last word about the plan.
 fn started<T>(
-    (verb, revisions): (&RunVerb, &[BuiltRevision]),
+    verb: &RunVerb,
+    terms: &Terms<'_>,
     guard: &mut Guard,
-    change: impl FnOnce(&mut Plan),
     act: impl FnOnce(SessionStart<'_>) -> Result<T>,
 ) -> Result<T> {
     // The facts describe the tuned machine.
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
-    let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
-    let mut plan = decide_run_across(&verb.spec, revisions, &survey.facts, drawn_seed()?)?;
-    raise(verb, &mut plan);
-    survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
-    guard.bind(&mut plan);
-    change(&mut plan);
-    if verb.script.is_none() {
-        count([&mut plan], verb.spec.judgement.counter, verb.spec.process.rights.as_root)?;
-        place(&host, &mut plan, &verb.spec.process.placement, guard, &mut survey)?;
-        plan.place_copies(&host, &survey.facts);
+    let (judgement, process) = (&verb.spec.judgement, &verb.spec.process);
+    let mut around = match verb.script {
+        Some(_) => bare_surroundings(guard, &survey)?,
+        None => surroundings(&host, guard, &survey, verb.spec.copies.is_some())?,
+    };
+    if verb.script.is_none() && judgement.decide_on == Some(DecideOn::Instructions) {
+        around.counters = Some(instruction_counters(process.rights.as_root));
     }
+    let plan = decide_session(&verb.spec, terms, &around)?;
+    survey.gaps.extend(priority::caveats(&host, &plan.process, around.is_shielded));
+    survey.gaps.extend(told_gap(&around, &process.placement));
     let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
     start.script = verb.script.as_deref();
     start.attribute = verb.attribute;
@@ -112,26 +89,14 @@ fn started<T>(
     act(start)
 }
 
-/// Made-up times have no priority.
-fn raise(verb: &RunVerb, plan: &mut Plan) {
-    let may_raise = || verb.script.is_none() && may_raise_priority(priority::HIGHEST);
-    priority::raise(&mut plan.process, &verb.spec.process.priority, may_raise);
-}
-
-/// Measures a series of one command to its last run. Precision does not end the series early. Prints the errors of the
-/// session. Returns the record and the exit code.
+/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
+/// code. Errors of the session are printed.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let terms = Terms { ending: Ending::AtTheEnd, ..Terms::default() };
     Guard::bare(verb.spec.process.rights).hold(|guard| {
-        let survey = guard.survey(&Host::new(&verb.host_root));
-        let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
-        raise(verb, &mut plan);
-        plan.precision = None;
-        let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
-        start.script = verb.script.as_deref();
-        start.attribute = verb.attribute;
-        start.readers = Readers::of(verb.spec.output.shared);
         let presentation = Presentation::of_run(&verb.spec);
-        let (path, end) = start.measure(presentation.screen())?;
+        let (path, end) =
+            started(verb, &terms, guard, |start| start.measure(presentation.screen()))?;
         let code = match end.reason {
             EndReason::Complete => exit_code::SUCCESS,
             _ => conclusion::finish(&presentation, &path, &end)?,

@@ -14,7 +14,7 @@ use model::spec::suite::{Flaw, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{
     BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
 };
-use record::plan::{ARM_WORD, Plan};
+use record::plan::{ARM_WORD, ArmPlace};
 
 /// Hooks are given per benchmark; this command does nothing.
 const NOTHING: &str = ":";
@@ -114,22 +114,21 @@ impl SuiteCommands {
         commands.map(move |(at, command)| (&**command, &**directory(at)))
     }
 
-    /// Turns the arms into benchmarks that are compared by their geometric mean.
-    pub fn place(&self, plan: &mut Plan) {
-        // Every time contains a shell's start: a control cannot be subtracted from a geometric mean.
-        plan.arms.truncate(self.names.len() * self.programs.len());
-        plan.control = None;
-        for (index, arm) in plan.arms.iter_mut().enumerate() {
-            let program = &self.programs[index % self.programs.len()];
-            arm.name = Some(program.name.clone());
-            arm.benchmark = Some(self.names[index / self.programs.len()].clone());
-            arm.git.clone_from(&program.git);
-            arm.directories.clone_from(&program.directories);
-            if arm.directories.is_empty() {
-                arm.directories.push(self.directory.clone());
-            }
-        }
-        plan.by_geometric_mean = plan.has_benchmarks();
+    /// The place of each command. The start of a shell is in the times of all: nothing can be subtracted from a geometric
+    /// mean.
+    pub fn places(&self) -> impl Iterator<Item = ArmPlace> {
+        let of_benchmark = |benchmark: &String| {
+            let place = |program: &BenchmarkVariant| {
+                let mut directories = program.directories.clone();
+                if directories.is_empty() {
+                    directories.push(self.directory.clone());
+                }
+                let (name, git) = (program.name.clone(), program.git.clone());
+                ArmPlace { name, benchmark: benchmark.clone(), directories, git }
+            };
+            self.programs.iter().map(place).collect::<Vec<_>>()
+        };
+        self.names.iter().flat_map(of_benchmark)
     }
 }
 

@@ -5,14 +5,13 @@ use anyhow::Result;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::revisions;
-use crate::session::{Guard, SessionStart, drawn_seed, place};
+use crate::session::{Guard, SessionStart, surroundings, told_gap};
 use host::Host;
-use host::sys::may_raise_priority;
 use measure::programs::behind_shim;
 use model::spec::TimeitVerb;
 use record::Readers;
-use record::plan::priority::{HIGHEST, raise};
-use record::plan::programs::decide_timeit;
+use record::plan::programs::{decide_workers, statements};
+use record::plan::{Terms, across};
 
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &by_suffix(&verb.spec.session)?;
@@ -20,14 +19,16 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);
-        let mut plan = decide_timeit(&verb.spec, &revisions, &survey.facts, drawn_seed()?)?;
-        raise(&mut plan.process, &session.workers.machine.priority, || may_raise_priority(HIGHEST));
-        place(&host, &mut plan, &session.workers.machine.placement, guard, &mut survey)?;
-        for arm in &mut plan.arms {
+        let statements = statements(&verb.spec.statement.join("\n"), &verb.spec.code)?;
+        let mut arms = across(statements, &revisions);
+        for arm in &mut arms {
             if let Some(executable) = behind_shim(&arm.argv[0], guard.user()) {
                 arm.argv[0] = executable;
             }
         }
+        let around = surroundings(&host, guard, &survey, false)?;
+        let plan = decide_workers(arms, &verb.spec.session, &Terms::default(), &around)?;
+        survey.gaps.extend(told_gap(&around, &session.workers.machine.placement));
         let mut start = SessionStart::new(&plan, survey, session.output.record.as_deref(), guard);
         start.readers = Readers::of(session.output.shared);
         let (_, code) = measure_and_show(start, &Presentation::of_workers(session))?;

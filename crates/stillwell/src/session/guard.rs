@@ -18,7 +18,6 @@ use model::spec::run::ProcessOptions;
 use model::spec::workers::WorkerOptions;
 use model::values::CachePart;
 use model::words::in_words;
-use record::plan::Plan;
 use record::plan::defaults::CACHE_PART_PCT;
 use record::plan::programs::affinity;
 use render::shield as shown;
@@ -166,14 +165,7 @@ impl Guard {
         Survey { facts, gaps: before.gaps.clone() }
     }
 
-    pub fn bind(&self, plan: &mut Plan) {
-        let bound = self.bound_cpus();
-        if !bound.is_empty() {
-            plan.process.affinity = Some(bound.clone());
-            plan.process.launcher_cpus = Some(bound);
-        }
-    }
-
+    /// The CPUs that the runs are bound to, if any.
     pub fn bound_cpus(&self) -> Vec<usize> {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }

@@ -2,30 +2,28 @@
 //! record.
 
 mod core_pairs;
-mod counting;
 mod forecast;
 mod guard;
-mod placement;
 mod progress;
 mod screen;
 mod sizing;
 mod start;
 mod state;
 mod steps;
+mod surroundings;
 mod visits;
 mod whole;
 
 use anyhow::{Context as _, Result};
 
 pub use core_pairs::{core_pairs, hidden_siblings};
-pub use counting::count;
 pub use guard::Guard;
-pub use placement::{place, place_all};
 pub use progress::{LineClock, ProgressLine};
 pub use screen::Screen;
 pub use start::{SampledSession, SessionStart, require_decider};
 pub use state::SessionState;
 pub use steps::{Session, SessionEnd};
+pub use surroundings::{bare_surroundings, instruction_counters, surroundings, told_gap};
 pub use visits::{Visit, VisitLimits};
 
 /// 32 random bits: enough for a seed, and short enough to type again.

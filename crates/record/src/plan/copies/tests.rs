@@ -1,5 +1,6 @@
 use super::*;
-use crate::plan::decide_run;
+use crate::plan::{Plan, decide_run};
+use host::Facts;
 use model::spec::RunSpec;
 
 fn plan(n: u32, decide_on: Option<DecideOn>) -> Result<Plan> {
@@ -11,17 +12,17 @@ fn plan(n: u32, decide_on: Option<DecideOn>) -> Result<Plan> {
 #[test]
 fn copies_have_cpus_of_their_own_if_there_are_enough() {
     let cpus = |n: u32, cpus: &[usize]| {
-        let mut plan = plan(n, None).unwrap();
-        plan.give_cpus(cpus, None);
-        plan.copies.unwrap().cpus
+        let mut copies = plan(n, None).unwrap().copies.unwrap();
+        copies.give_cpus(cpus, None);
+        copies.cpus
     };
     assert_eq!(cpus(2, &[0, 1, 2, 3]), [[0, 2], [1, 3]]);
     assert_eq!(cpus(3, &[4, 5, 6, 7]), [vec![4, 7], vec![5], vec![6]]);
     assert!(cpus(3, &[0, 1]).is_empty());
     assert_eq!(plan(1, None).unwrap().copies, None);
-    let mut limited = plan(2, None).unwrap();
-    limited.give_cpus(&[0, 1], quota_of("150000 100000"));
-    assert_eq!(limited.copies.unwrap().n_cpus, 1);
+    let mut limited = plan(2, None).unwrap().copies.unwrap();
+    limited.give_cpus(&[0, 1], Some("150000 100000"));
+    assert_eq!(limited.n_cpus, 1);
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn facts() -> Facts {
 fn timeit(words: &[&str]) -> Result<Plan> {
     let words = ["stillwell", "timeit"].iter().chain(words);
     let Verb::Timeit(verb) = Cli::try_parse_from(words)?.verb else { unreachable!() };
-    decide_timeit(&verb.spec, &[], &facts(), 1)
+    let arms = statements(&verb.spec.statement.join("\n"), &verb.spec.code)?;
+    decide_workers(arms, &verb.spec.session, &Terms::default(), &Surroundings::of(&facts(), 1))
 }
 
 fn labels(plan: &Plan) -> Vec<&str> {
@@ -97,7 +98,13 @@ fn benchmarks_are_compared_with_their_own_reference() {
     };
     let commands = programs(&verb.spec).unwrap();
     let found = [listed(&["a", "b", "c"]), listed(&["b", "a", "d"])];
-    let plan = decide_bench(&verb.spec, &commands, &found, &facts(), 1).unwrap();
+    let plan = decide_bench(
+        &verb.spec,
+        ListedPrograms { commands: &commands, found: &found },
+        &Terms::default(),
+        &Surroundings::of(&facts(), 1),
+    )
+    .unwrap();
     let arms: Vec<_> = plan
         .arms
         .iter()

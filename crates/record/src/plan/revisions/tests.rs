@@ -1,8 +1,7 @@
 //! Plans of several revisions.
 
 use super::*;
-use crate::plan::{Plan, decide_run_across};
-use host::Facts;
+use crate::plan::{ArmTerms, Plan, Surroundings, Terms, decide_session};
 use model::spec::RunSpec;
 
 fn revisions() -> Vec<BuiltRevision> {
@@ -15,7 +14,8 @@ fn revisions() -> Vec<BuiltRevision> {
 }
 
 fn planned(spec: &RunSpec) -> Result<Plan> {
-    decide_run_across(spec, &revisions(), &Facts::default(), 1)
+    let terms = Terms { arms: ArmTerms::Revisions(&revisions()), ..Terms::default() };
+    decide_session(spec, &terms, &Surroundings::default())
 }
 
 fn spec(commands: &[&str]) -> RunSpec {

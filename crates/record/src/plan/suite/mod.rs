@@ -18,10 +18,13 @@ use crate::plan::arms::arms;
 use crate::plan::decide::{
     BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
 };
-use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
+use crate::plan::programs::{
+    LONGER, ListedPrograms, ProgramBenchmark, decide_bench, decide_workers, names,
+};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
-use crate::plan::{Arm, BlockRule, Plan};
-use host::Facts;
+use crate::plan::surroundings::Surroundings;
+use crate::plan::terms::Terms;
+use crate::plan::{BlockRule, Plan};
 use model::prose::prose;
 use model::spec::run::ArmOptions;
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
@@ -95,20 +98,21 @@ pub fn decide_suite(
     candidates: &[Candidate],
     listed: &[Vec<Vec<ProgramBenchmark>>],
     said: &BenchSpec,
-    (facts, drawn_seed): (&Facts, u64),
+    surroundings: &Surroundings,
 ) -> Result<Suite> {
-    let seed = said.session.workers.seed.unwrap_or(drawn_seed);
+    let seed = said.session.workers.seed.unwrap_or(surroundings.drawn_seed);
+    let of_members = Surroundings::of(&surroundings.facts, seed);
     // The file is not at fault, so the message names no benchmark.
     if let Some(Cpus(cpus)) = said.session.workers.machine.chosen_cpus() {
-        check_online(cpus, facts)?;
+        check_online(cpus, &surroundings.facts)?;
     }
     let mut members: Vec<SuiteMember> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
-        let planner = BenchmarkPlanner { candidate, said, facts };
+        let planner = BenchmarkPlanner { candidate, said, surroundings: &of_members };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
-        let decided = planner.decide(listed, seed).map_err(|error| {
+        let decided = planner.decide(listed).map_err(|error| {
             let what = prose![(format!("the benchmark {:?}: ", candidate.name))(in_prose(&error))];
             match error.downcast_ref::<shell_words::ParseError>() {
                 Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
@@ -141,8 +145,24 @@ pub fn decide_suite(
         "--fail-on slower needs something to compare, but each benchmark has only one variant"
     );
     let budget_ns = share_out(&mut members, &policies, file, said);
+    place(&mut members, &said.session, surroundings)?;
     let name = file.name.clone().unwrap_or_default();
     Ok(Suite { name, budget_ns, seed, members })
+}
+
+/// Gives all benchmarks their priority and place, and one counter. No benchmark is at fault if that fails.
+fn place(
+    members: &mut [SuiteMember],
+    options: &SessionOptions,
+    surroundings: &Surroundings,
+) -> Result<()> {
+    let machine = &options.workers.machine;
+    let mut plans: Vec<&mut Plan> = members.iter_mut().map(|it| &mut it.plan).collect();
+    surroundings.count(plans.iter_mut().map(|plan| &mut **plan), options.judgement.counter)?;
+    plans.into_iter().try_for_each(|plan| {
+        surroundings.bind(&mut plan.process, &machine.priority);
+        surroundings.place_process(&mut plan.process, &machine.placement)
+    })
 }
 
 /// Starts each variant at a random build. Blocks use the builds in turns, so short sessions that always began with the
@@ -197,42 +217,36 @@ fn share_out(
 struct BenchmarkPlanner<'a> {
     candidate: &'a Candidate,
     said: &'a BenchSpec,
-    facts: &'a Facts,
+    surroundings: &'a Surroundings,
 }
 
 impl BenchmarkPlanner<'_> {
-    fn decide(&self, listed: &[Vec<ProgramBenchmark>], seed: u64) -> Result<Vec<(String, Plan)>> {
-        let candidate = self.candidate;
+    fn decide(&self, listed: &[Vec<ProgramBenchmark>]) -> Result<Vec<(String, Plan)>> {
+        let (candidate, terms) = (self.candidate, Terms::default());
         let plans = match &candidate.kind {
             BenchmarkKind::Commands { commands, options } => {
-                let plan = self.command_plan(commands, options, seed)?;
+                let plan = self.command_plan(commands, options)?;
                 vec![(candidate.name.clone(), plan)]
             }
             BenchmarkKind::Statements(arms) => {
-                let plan = decide_workers(arms.clone(), &self.session(), self.facts, seed)?;
+                let plan =
+                    decide_workers(arms.clone(), &self.session(), &terms, self.surroundings)?;
                 vec![(candidate.name.clone(), plan)]
             }
             BenchmarkKind::Programs { arms, only } => {
                 let found = names(only, listed)?.into_iter();
-                found
-                    .map(|name| self.program_plan(arms, listed, name, seed))
-                    .collect::<Result<_>>()?
+                let programs = ListedPrograms { commands: arms, found: listed };
+                found.map(|name| self.program_plan(programs, name)).collect::<Result<_>>()?
             }
         };
         Ok(plans.into_iter().map(|(name, plan)| (name.clone(), self.finish(&name, plan))).collect())
     }
 
-    fn program_plan(
-        &self,
-        arms: &[Arm],
-        listed: &[Vec<ProgramBenchmark>],
-        inner: String,
-        seed: u64,
-    ) -> Result<(String, Plan)> {
+    fn program_plan(&self, programs: ListedPrograms<'_>, inner: String) -> Result<(String, Plan)> {
         let name = self.candidate.inner_name(&inner);
         let spec =
             BenchSpec { benchmark: vec![inner], session: self.session(), ..BenchSpec::default() };
-        Ok((name, decide_bench(&spec, arms, listed, self.facts, seed)?))
+        Ok((name, decide_bench(&spec, programs, &Terms::default(), self.surroundings)?))
     }
 
     /// Fills in what all kinds have in common.
@@ -294,12 +308,7 @@ impl BenchmarkPlanner<'_> {
     }
 
     /// Commands are timed as a whole, so only some options of workers apply.
-    fn command_plan(
-        &self,
-        commands: &[String],
-        options: &CommandOptions,
-        seed: u64,
-    ) -> Result<Plan> {
+    fn command_plan(&self, commands: &[String], options: &CommandOptions) -> Result<Plan> {
         let SessionOptions { workers, judgement, .. } = self.session();
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
@@ -329,6 +338,6 @@ impl BenchmarkPlanner<'_> {
             execution: &options.execution,
             has_twin: judgement.aa,
         })?;
-        decide(&request, arms, self.facts, seed)
+        decide(&request, arms, &Terms::default(), self.surroundings)
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use clap::Parser as _;
 
 use super::*;
-use host::Git;
+use crate::plan::Arm;
+use host::{Facts, Git};
 use model::spec::suite::{SuiteItem, Text, Variant, parse};
 use model::spec::{Cli, Verb};
 
@@ -50,7 +51,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
             _ => Vec::new(),
         })
         .collect();
-    decide_suite((text, &file), &candidates, &listed, &said(words), (&facts, 7))
+    decide_suite((text, &file), &candidates, &listed, &said(words), &Surroundings::of(&facts, 7))
 }
 
 fn commands(suite: &Suite) -> Vec<Vec<&str>> {

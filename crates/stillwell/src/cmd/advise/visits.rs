@@ -18,6 +18,7 @@ use model::spec::run::Style;
 use model::spec::{RunSpec, RunVerb, SystemAdvise};
 use model::values::metric::Metric;
 use model::words::in_words;
+use record::plan::Terms;
 use record::plan::advice::AdviceStep;
 use record::{EndReason, Record};
 use render::failure::{Quote, explain as explain_failure};
@@ -182,11 +183,11 @@ impl<'a> AdviceSession<'a> {
         }
         let path = self.directory.path().join("visit.swell");
         let verb = self.run_verb(step, n_runs, path.clone());
-        let measured = measure_quietly(&verb);
+        let measured = measure_quietly(&verb, &Terms::default());
         let record = Record::read(&path);
         std::fs::remove_file(&path).ok();
         let (end, isolation) = match measured {
-            Ok(measured) => measured,
+            Ok((_, end, isolation)) => (end, isolation),
             Err(error) => return Ok(Visited::Failed(in_words(&error))),
         };
         if end.reason == EndReason::Interrupted || self.interrupt.take() {

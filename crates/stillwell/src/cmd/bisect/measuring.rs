@@ -9,7 +9,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
-use crate::cmd::run_session::measure_revisions;
+use crate::cmd::run_session::measure_quietly;
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use host::Git;
@@ -19,7 +19,7 @@ use model::spec::suite::LinkOrder;
 use model::spec::{BisectVerb, RunSpec, RunVerb};
 use model::values::Percent;
 use model::words::in_words;
-use record::plan::{BuiltRevision, Plan, Stopping, defaults};
+use record::plan::{ArmTerms, BuiltRevision, Ending, Terms, defaults};
 use render::one_line;
 use search::bisection::{Commit, Relation};
 
@@ -146,16 +146,19 @@ impl<'a> BisectMeasurer<'a> {
         };
         let revisions: Vec<BuiltRevision> = commits.iter().map(built).collect::<Result<_>>()?;
         let is_probe = commits.len() > 2;
-        let change = |plan: &mut Plan| {
-            plan.policy.alpha = alpha;
-            if is_probe {
-                // The ends differ, so the probe can be the same program as one of them only: each comparison has the whole
-                // error rate.
-                plan.policy.alpha = 2.0 * alpha;
-                plan.stopping = Stopping::AtADifference;
-            }
+        let mut terms = Terms {
+            arms: ArmTerms::Revisions(&revisions),
+            alpha: Some(alpha),
+            n_blocks_max: Some(BLOCKS_MAX),
+            ..Terms::default()
         };
-        let found = self.finished(record, &revisions, BLOCKS_MAX, change)?;
+        if is_probe {
+            // The ends differ, so the probe can be the same program as one of them only: each comparison has the whole error
+            // rate.
+            terms.alpha = Some(2.0 * alpha);
+            terms.ending = Ending::AtADifference;
+        }
+        let found = self.finished(record, &revisions, &terms)?;
         Ok(found.map(|found| of_record(&found, commits.len(), alpha)))
     }
 
@@ -172,12 +175,14 @@ impl<'a> BisectMeasurer<'a> {
         };
         let revisions: Vec<BuiltRevision> =
             commits.into_iter().map(relinked).collect::<Result<_>>()?;
-        let to_the_end = |plan: &mut Plan| {
-            plan.stopping = Stopping::AtTheEnd;
-            plan.precision = None;
-        };
         let n = self.n_layouts();
-        let found = self.finished(record, &revisions, n * BLOCKS_PER_ORDER, to_the_end)?;
+        let terms = Terms {
+            arms: ArmTerms::Revisions(&revisions),
+            ending: Ending::AtTheEnd,
+            n_blocks_max: Some(n * BLOCKS_PER_ORDER),
+            ..Terms::default()
+        };
+        let found = self.finished(record, &revisions, &terms)?;
         Ok(found.map(|found| {
             let over = over_layouts(&found.record, n as usize, alpha);
             let relation = over.map_or(UNKNOWN, |over| Relation {
@@ -197,19 +202,18 @@ impl<'a> BisectMeasurer<'a> {
         &mut self,
         record: PathBuf,
         revisions: &[BuiltRevision],
-        n_blocks: u32,
-        change: impl FnOnce(&mut Plan),
+        terms: &Terms<'_>,
     ) -> Result<Result<Assessment, Unmeasured>> {
         let (path, end) = if let Some(program) = &mut self.program {
-            program.measure((&record, self.seed), revisions, n_blocks, change)?
+            program.measure((&record, self.seed), revisions, terms)?
         } else {
             let mut session = self.session(record);
-            session.spec.length.max_runs = Some(n_blocks);
             let ids: Vec<&str> = revisions.iter().map(|it| &*it.git.revision).collect();
             let script = self.made_up.as_ref().map(|it| it.script(&ids, self.seed));
             let script = script.transpose()?;
             session.script = script.as_ref().map(|file| file.path().to_owned());
-            measure_revisions(&session, revisions, change)?
+            let (path, end, _) = measure_quietly(&session, terms)?;
+            (path, end)
         };
         match is_whole(&path, end)? {
             Ok(()) => Assessment::read(&path).map(Ok),

@@ -11,7 +11,7 @@ use crate::session::SessionEnd;
 use model::spec::{BenchVerb, BisectVerb};
 use model::values::Percent;
 use record::plan::programs::{ProgramBenchmark, programs};
-use record::plan::{Arm, BlockRule, BuiltRevision, Plan, across, defaults};
+use record::plan::{Arm, BuiltRevision, Terms, across, defaults};
 
 pub(super) struct ProgramMeasurer {
     /// The session without record and seed.
@@ -67,8 +67,7 @@ impl ProgramMeasurer {
         &mut self,
         (record, seed): (&Path, u64),
         revisions: &[BuiltRevision],
-        n_blocks: u32,
-        change: impl FnOnce(&mut Plan),
+        terms: &Terms<'_>,
     ) -> Result<(PathBuf, SessionEnd)> {
         let listed = |it: &BuiltRevision| {
             let listed = self.listed.get(&it.git.revision).cloned();
@@ -79,11 +78,6 @@ impl ProgramMeasurer {
         self.verb.spec.session.output.record = Some(record.to_owned());
         self.verb.spec.session.workers.seed = Some(seed);
         let programs = self.programs(revisions)?;
-        bench::measure_at(&self.verb, &programs, &found, |plan| {
-            if let BlockRule::Budget { max, .. } = &mut plan.blocks {
-                *max = n_blocks;
-            }
-            change(plan);
-        })
+        bench::measure_at(&self.verb, &programs, &found, terms)
     }
 }

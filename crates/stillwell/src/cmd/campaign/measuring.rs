@@ -10,7 +10,7 @@ use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::made_up::MadeUpTimes;
-use crate::cmd::run_session::measure_changed;
+use crate::cmd::run_session::measure_quietly;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use analysis::trial::TrialOutcome;
@@ -20,7 +20,7 @@ use model::spec::{RunSpec, RunVerb};
 use model::values::{CheatKind, TimeSpan};
 use record::fair_play::{AuditReport, Half};
 use record::plan::programs::ProgramBenchmark;
-use record::plan::{BlockRule, BuiltRevision, Plan, Stopping};
+use record::plan::{ArmPlace, ArmTerms, BuiltRevision, Ending, Terms};
 use search::campaign::{Gain, Program};
 
 /// Error rate of the intervals that are only shown.
@@ -128,27 +128,20 @@ impl<'a> CampaignMeasurer<'a> {
         verb.script = made_up.as_ref().map(|it| it.path().to_owned());
         let fair = self.fair_play((&verb.spec, programs.len()), length)?;
         self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
-        let place = |plan: &mut Plan| {
-            suite.iter().for_each(|suite| suite.place(plan));
-            let arms = plan.arms.iter_mut().filter(|arm| !arm.role.is_control());
-            for (arm, runnable) in arms.zip(programs.iter().cycle()) {
-                if let Some(built) = &runnable.built {
-                    arm.directories.clone_from(&built.directories);
-                    arm.git = Some(built.git.clone());
-                }
-            }
-        };
-        let change = |plan: &mut Plan| {
-            place(plan);
-            plan.reference = usize::from(programs.len() > 2);
-            self.lengthen(plan, length);
-            fair.iter().for_each(|fair| fair.apply(plan));
+        let arms = arms(programs, suite.as_ref());
+        let placed = Terms { arms, are_whole: suite.is_some(), ..Terms::default() };
+        let terms = Terms {
+            reference: usize::from(programs.len() > 2),
+            fair_play: fair.as_ref().map(FairPlay::terms),
+            ..self.lengthened(placed.clone(), length)
         };
         let (path, end) = if self.options.new.program.is_some() {
-            let limits = (budget, TRIAL_BLOCKS_MAX);
-            self.measure_programs(programs, limits, &record, change)?
+            // The arms have their checkouts already.
+            let terms = Terms { arms: ArmTerms::Together(Vec::new()), ..terms };
+            self.measure_programs(programs, budget, &record, &terms)?
         } else {
-            measure_changed(&verb, change)?
+            let (path, end, _) = measure_quietly(&verb, &terms)?;
+            (path, end)
         };
         if let Err(why) = is_whole(&path, end)? {
             return Ok(Err(match why {
@@ -167,7 +160,7 @@ impl<'a> CampaignMeasurer<'a> {
             if audit.is_fair() && matches!(length, SessionLength::Blocks(_)) {
                 for first_arm in (0..verb.spec.commands.len()).step_by(programs.len()) {
                     let attempt = (&verb.spec, first_arm);
-                    audit = audit.merge(fair.audit(attempt, Some(&path), &place)?);
+                    audit = audit.merge(fair.audit(attempt, Some(&path), &placed)?);
                 }
             }
         }
@@ -203,23 +196,15 @@ impl<'a> CampaignMeasurer<'a> {
         FairPlay::begin(&options, side, (spec, n_programs)).map(Some)
     }
 
-    fn lengthen(&self, plan: &mut Plan, length: SessionLength) {
-        plan.policy.alpha = SHOWN_ALPHA;
-        plan.precision = None;
-        plan.stopping = Stopping::AtTheEnd;
-        match length {
+    fn lengthened<'b>(&self, terms: Terms<'b>, length: SessionLength) -> Terms<'b> {
+        let (alpha, ending, n_blocks_max) = match length {
             SessionLength::Trial { level } => {
-                plan.policy.alpha = 2.0 * level;
-                plan.stopping = Stopping::WhenDecided;
-                plan.trial = Some(self.options.trial);
+                (2.0 * level, Ending::Trial(self.options.trial), TRIAL_BLOCKS_MAX)
             }
-            SessionLength::Blocks(n) => {
-                if let BlockRule::Budget { min, max, firm, .. } = &mut plan.blocks {
-                    (*min, *max, *firm) = ((*min).min(n), n, (*firm).min(n));
-                }
-            }
-            SessionLength::Budget => {}
-        }
+            SessionLength::Blocks(n) => (SHOWN_ALPHA, Ending::AtTheEnd, n),
+            SessionLength::Budget => (SHOWN_ALPHA, Ending::AtTheEnd, TRIAL_BLOCKS_MAX),
+        };
+        Terms { alpha: Some(alpha), ending, n_blocks_max: Some(n_blocks_max), ..terms }
     }
 
     /// The options for commands without a suite.
@@ -245,7 +230,6 @@ impl<'a> CampaignMeasurer<'a> {
         let execution = spec.process.execution;
         spec.process = ProcessOptions { execution, ..new.process.clone() };
         spec.length.stop.budget = Some(budget);
-        spec.length.max_runs = Some(TRIAL_BLOCKS_MAX);
         spec.length.seed = Some(self.seed);
         new.judged.apply(&mut spec.judgement);
         spec.output = OutputOptions {
@@ -256,6 +240,20 @@ impl<'a> CampaignMeasurer<'a> {
         };
         RunVerb::of(spec, &new.host_root)
     }
+}
+
+/// Which arms are measured, and where: those of programs, or of each benchmark of a suite.
+fn arms<'a>(programs: &[&'a Runnable], suite: Option<&SuiteCommands>) -> ArmTerms<'a> {
+    let checkouts = programs.iter().map(|it| it.built.as_ref());
+    let Some(suite) = suite else { return ArmTerms::Checkouts(checkouts.collect()) };
+    let place = |(place, checkout): (ArmPlace, Option<&BuiltRevision>)| match checkout {
+        Some(BuiltRevision { directories, git, .. }) => {
+            let (directories, git) = (directories.clone(), Some(git.clone()));
+            ArmPlace { directories, git, ..place }
+        }
+        None => place,
+    };
+    ArmTerms::Together(suite.places().zip(checkouts.cycle()).map(place).collect())
 }
 
 /// Whether the standard output has the value, so it differs from run to run.

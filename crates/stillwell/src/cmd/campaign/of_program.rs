@@ -14,7 +14,7 @@ use crate::session::SessionEnd;
 use model::spec::BenchVerb;
 use model::values::TimeSpan;
 use record::plan::programs::{ProgramBenchmark, names, programs};
-use record::plan::{Arm, BlockRule, Plan, across};
+use record::plan::{Arm, Terms, across};
 use search::campaign::Program;
 
 /// The deciding benchmarks, as the original program lists them; none without `--program`. Errors: the program cannot be
@@ -78,20 +78,14 @@ impl CampaignMeasurer<'_> {
     pub(super) fn measure_programs(
         &self,
         runnables: &[&Runnable],
-        (budget, n_blocks_max): (TimeSpan, u32),
+        budget: TimeSpan,
         record: &Path,
-        change: impl FnOnce(&mut Plan),
+        terms: &Terms<'_>,
     ) -> Result<(PathBuf, SessionEnd)> {
         let mut verb = self.bench(runnables, budget)?;
         verb.spec.session.output.record = Some(record.to_owned());
         let found: Vec<_> = runnables.iter().map(|it| it.listed.clone()).collect();
-        bench::measure_at(&verb, &arms(&verb, runnables)?, &found, |plan| {
-            plan.by_geometric_mean = plan.has_benchmarks();
-            if let BlockRule::Budget { max, .. } = &mut plan.blocks {
-                *max = n_blocks_max;
-            }
-            change(plan);
-        })
+        bench::measure_at(&verb, &arms(&verb, runnables)?, &found, terms)
     }
 }
 

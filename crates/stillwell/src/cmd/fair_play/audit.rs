@@ -8,8 +8,8 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::fair_play::session::{FairPlay, RUN, text};
+use host::Host;
 use host::sys::own_path;
-use host::{Facts, Host};
 use measure::supervised::prepared;
 use model::spec::RunSpec;
 use model::values::metric::Metric;
@@ -17,7 +17,7 @@ use record::Record;
 use record::fair_play::{
     AuditFacts, AuditReport, ProgramRuns, RunFacts, RunOutput, WatchRequest, judge, judge_outputs,
 };
-use record::plan::{Arm, Plan, decide_run, for_arm};
+use record::plan::{Arm, Plan, Surroundings, Terms, decide_session, for_arm};
 
 /// Runs of each program whose CPU times are compared, and the longest run in µs for so many.
 const RUNS_OF_SHORT: (usize, u64) = (7, 100_000);
@@ -50,16 +50,15 @@ struct Runs<'a> {
 
 impl FairPlay {
     /// Runs two commands of `spec`, the reference `first_arm` and the attempt after it, some times, untimed and mostly
-    /// undercover. `record` is their measured session, and `change` its change of the plan. Errors: a command cannot be
+    /// undercover. `record` is their measured session, and `terms` say where they ran. Errors: a command cannot be
     /// started, or the record cannot be read.
     pub fn audit(
         &self,
         (spec, first_arm): (&RunSpec, usize),
         record: Option<&Path>,
-        change: &dyn Fn(&mut Plan),
+        terms: &Terms<'_>,
     ) -> Result<AuditReport> {
-        let mut plan = decide_run(spec, &Facts::default(), 0)?;
-        change(&mut plan);
+        let plan = decide_session(spec, terms, &Surroundings::default())?;
         ensure!(
             plan.arms.len() >= first_arm + 2,
             "an audit needs two commands: the reference and an attempt"

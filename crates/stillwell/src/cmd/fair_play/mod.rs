@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
-use crate::cmd::run_session::measure_revisions;
+use crate::cmd::run_session::measure_quietly;
 use host::terminal;
 use measure::watch::watch;
 use model::spec::run::Style;
@@ -17,6 +17,7 @@ use model::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb}
 use model::values::exit_code;
 use record::EndReason;
 use record::fair_play::{AuditReport, Half, WatchRequest};
+use record::plan::Terms;
 
 pub use session::{FairPlay, Side, check_inputs};
 
@@ -46,7 +47,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     let fair = FairPlay::begin(&verb.options, side, (&spec, spec.commands.len()))?;
     let report = match verb.runs {
         Some(n_runs) => measured(&fair, &spec, n_runs)?,
-        None => fair.audit((&spec, 0), None, &|_| ())?,
+        None => fair.audit((&spec, 0), None, &Terms::default())?,
     };
     if verb.json {
         let text = serde_json::to_string_pretty(&report)?;
@@ -66,9 +67,10 @@ fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport>
     session.output.record = Some(record.clone());
     session.output.style = Some(Style::None);
     let verb = RunVerb::of(session, Path::new("/"));
-    let (record, end) = measure_revisions(&verb, &[], |plan| fair.apply(plan))?;
+    let terms = Terms { fair_play: Some(fair.terms()), ..Terms::default() };
+    let (record, end, _) = measure_quietly(&verb, &terms)?;
     ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
-    Ok(fair.verdict(&record)?.merge(fair.audit((spec, 0), Some(&record), &|_| ())?))
+    Ok(fair.verdict(&record)?.merge(fair.audit((spec, 0), Some(&record), &Terms::default())?))
 }
 
 fn text_of(report: &AuditReport) -> String {

@@ -25,7 +25,7 @@ use record::fair_play::{
     AuditReport, CheatFinding, Half, OutputRules, RunOutput, half_of, judge_outputs_of_benchmarks,
     judge_survivors, seeds,
 };
-use record::plan::{ARM_WORD, Arm, BlockWord, FairPlayRules, Plan};
+use record::plan::{BlockWord, FairPlayRules, FairPlayTerms, FreshDirectory};
 use record::{Event, Record};
 use render::units::counted;
 
@@ -154,28 +154,16 @@ impl FairPlay {
         digests.filter(|(.., digest)| digest.is_some()).collect()
     }
 
-    /// Changes the plan of a session: its hooks, its directories and the words of its commands.
-    pub fn apply(&self, plan: &mut Plan) {
+    /// The hooks, the directories and the words of a session's commands.
+    pub fn terms(&self) -> FairPlayTerms {
         let hook = |action| shell_words::join([&self.program, "fair-play", action, &self.path]);
-        if self.options.fresh.is_some() {
-            for arm in &mut plan.arms {
-                self.make_fresh_before(arm, &hook("prepare"));
-            }
+        let fresh =
+            |_| FreshDirectory { path: format!("{}/{RUN}", self.path), hook: hook("prepare") };
+        FairPlayTerms {
+            rules: self.rules.clone(),
+            fresh: self.options.fresh.as_ref().map(fresh),
+            digest: (!self.has_validate).then(|| hook("digest")),
         }
-        if !self.has_validate {
-            plan.validate = Some(format!("exec {} {ARM_WORD}", hook("digest")));
-        }
-        plan.fair_play = Some(self.rules.clone());
-    }
-
-    fn make_fresh_before(&self, arm: &mut Arm, hook: &str) {
-        let run = format!("{}/{RUN}", self.path);
-        arm.prepare = Some(match arm.prepare.take() {
-            // The shell is still in the directory of the last run, which no longer exists.
-            Some(own) => format!("{hook} && cd {} && {{ {own}\n}}", shell_words::quote(&run)),
-            None => format!("exec {hook}"),
-        });
-        arm.directories = vec![run];
     }
 
     /// The findings of a session after its end.

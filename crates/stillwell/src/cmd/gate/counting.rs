@@ -3,17 +3,15 @@
 use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
+use crate::session::instruction_counters;
 use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
-use host::user_of_commands;
-use measure::{can_count_instructions, valgrind};
 use model::harness::{countable, needs_stepped_clock, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::metric::Metric;
 use record::Record;
 use record::plan::InstructionCounter;
-use record::plan::counting::choose;
 use render::closing::uncounted_benchmarks;
 
 use super::fail_on;
@@ -59,9 +57,8 @@ impl Counting {
         if when == GateCounting::Off || verb.decide_on.is_some() || !counts_slowdowns {
             return Ok(None);
         }
-        let user = user_of_commands(verb.machine.rights.as_root);
-        let valgrind = valgrind::found(user.as_ref());
-        match choose(verb.counter.unwrap_or_default(), can_count_instructions, valgrind) {
+        let counters = instruction_counters(verb.machine.rights.as_root);
+        match counters.choose(verb.counter.unwrap_or_default()) {
             Ok(counter) => Ok(Some(Self { counter, when })),
             Err(_) if when == GateCounting::Auto && verb.counter.is_none() => Ok(None),
             Err(error) => Err(error),

@@ -7,12 +7,11 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::program_files::digest_of;
 use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
 use crate::cmd::suites::{built, from_here};
-use host::Facts;
 use host::user_files::read_text;
 use model::spec::{RaceVerb, RunSpec};
 use model::values::Percent;
 use record::plan::suite::VariantBuild;
-use record::plan::{Arm, Plan, decide_run, defaults};
+use record::plan::{Arm, Plan, Surroundings, Terms, decide_session, defaults};
 use render::document::ErrorCode;
 use render::units::counted;
 
@@ -129,14 +128,14 @@ pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) ->
         verb.arms.subtract.is_none(),
         "race: --subtract does not go with a race; race the commands as they are"
     );
-    let mut plan = decide_run(&spec(verb, commands, names), &Facts::default(), 0)?;
+    let spec = spec(verb, commands, names);
+    let terms = Terms { are_whole: true, ..Terms::default() };
+    let plan = decide_session(&spec, &terms, &Surroundings::default())?;
     ensure!(
         plan.arms.iter().all(|arm| arm.setup.is_none() && arm.cleanup.is_none()),
         "race: --setup or --cleanup mentions a parameter, so the runs of its values cannot be mixed; use --prepare, which is \
          executed before each run"
     );
-    plan.arms.retain(|arm| !arm.role.is_control());
-    plan.control = None;
     for (index, arm) in plan.arms.iter().enumerate() {
         let is_twice = plan.arms[..index].iter().any(|other| other.label() == arm.label());
         ensure!(

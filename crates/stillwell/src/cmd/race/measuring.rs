@@ -8,7 +8,7 @@ use crate::cmd::race::arms::RaceSuite;
 use crate::cmd::race::played::PlayedTimes;
 use crate::cmd::race::state::{RaceLine, RaceManifest};
 use crate::cmd::race::{REFERENCE, arms};
-use crate::cmd::run_session::measure_changed;
+use crate::cmd::run_session::measure_quietly;
 use crate::cmd::suite_commands::SuiteCommands;
 use crate::session::SessionEnd;
 use analysis::launches;
@@ -16,8 +16,9 @@ use measure::{Hook, MeasurementFailure};
 use model::spec::answer::AnswerOptions;
 use model::spec::run::{OutputOptions, ProcessOptions};
 use model::spec::{RaceVerb, RunVerb};
+use model::values::TimeSpan;
 use model::values::metric::Metric;
-use record::plan::{BlockRule, Plan, ShellReason, Stopping};
+use record::plan::{Arm, ArmTerms, Surroundings, Terms, decide_session};
 use record::{EndReason, Record};
 use render::document::ErrorCode;
 use render::failure::{Quote, code as code_of, exit_in_words, explain};
@@ -66,32 +67,25 @@ impl<'a> RaceMeasurer<'a> {
         let mut arms = arms.to_vec();
         // The reference comes first in a record.
         arms.sort_unstable();
-        let budget_ns = (race.left_s().max(0.0) * 1e9) as u64;
-        let max = u32::try_from(n_blocks)?;
         let is_first = self.n_rounds == 0;
-        let mut rules = Vec::new();
         let suite = self.suite.map(|suite| suite.commands(&arms)).transpose()?;
-        let change = |plan: &mut Plan| {
-            match &suite {
-                Some(suite) => suite.place(plan),
-                None => pick(plan, &arms),
-            }
-            rules = plan.arms.iter().map(|arm| arm.accept.clone()).collect();
-            if is_first {
-                // Without an abort at the first failure, one round finds all failing arms.
-                plan.arms
-                    .iter_mut()
-                    .filter(|arm| arm.value.is_none())
-                    .for_each(|it| it.accept = None);
-            }
-            plan.blocks = BlockRule::Budget { budget_ns, min: max, max, firm: 1 };
-            plan.stopping = Stopping::AtTheEnd;
-            plan.precision = None;
-            plan.n_warmups = u32::from(is_first);
-            plan.seed = self.manifest.seed.wrapping_add(self.n_rounds) & 0xffff_ffff;
+        let of_suite = suite.as_ref().map(|suite| ArmTerms::Together(suite.places().collect()));
+        let strict = Terms {
+            arms: of_suite.unwrap_or(ArmTerms::Picked(&arms)),
+            are_whole: true,
+            ..Terms::default()
         };
-        let verb = self.session(&arms, suite.as_ref(), record)?;
-        let (path, end) = measure_changed(&verb, change)?;
+        // Without an abort at the first failure, one round finds all failing arms.
+        let terms = Terms { tolerates_failures: is_first, ..strict.clone() };
+        let mut verb = self.session(&arms, suite.as_ref(), record)?;
+        let budget = TimeSpan { ns: (race.left_s().max(0.0) * 1e9) as u64 };
+        verb.spec.length.stop.budget = Some(budget);
+        verb.spec.length.runs = Some(u32::try_from(n_blocks)?);
+        verb.spec.length.warmup = Some(u32::from(is_first));
+        let seed = self.manifest.seed.wrapping_add(self.n_rounds) & 0xffff_ffff;
+        verb.spec.length.seed = Some(seed);
+        let rules = decide_session(&verb.spec, &strict, &Surroundings::default())?.arms;
+        let (path, end, _) = measure_quietly(&verb, &terms)?;
         let found = Record::read(&path)?;
         let mut failed = Vec::new();
         let code = end.failure.as_ref().map_or(ErrorCode::CommandFailed, code_of);
@@ -176,23 +170,11 @@ impl<'a> RaceMeasurer<'a> {
     }
 }
 
-/// Reduces a plan to these arms, without the shell that would be subtracted: the race compares whole runs.
-fn pick(plan: &mut Plan, arms: &[usize]) {
-    plan.arms = arms.iter().map(|&arm| plan.arms[arm].clone()).collect();
-    plan.control = None;
-    if let ShellReason::Needed { arm, .. } = &mut plan.shell_reason {
-        match arms.iter().position(|other| other == arm) {
-            Some(at) => *arm = at,
-            None => plan.shell_reason = ShellReason::UserChoice,
-        }
-    }
-}
-
-/// The failed arms of a record, by the rules that the session did not apply.
-fn failing(record: &Record, rules: &[Option<Vec<i32>>], n_arms: usize) -> Vec<(usize, String)> {
+/// The failed arms of a record, by the rules of these arms. The session did not apply them.
+fn failing(record: &Record, rules: &[Arm], n_arms: usize) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for row in record.rows.iter() {
-        let rule = &rules[row.arm as usize];
+        let rule = &rules[row.arm as usize].accept;
         let accepts = rule.as_ref().is_none_or(|list| list.contains(&row.shell_exit()));
         let at = row.arm as usize % n_arms;
         if !found.iter().any(|(other, _)| *other == at) {

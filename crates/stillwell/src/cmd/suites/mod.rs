@@ -16,22 +16,20 @@ use jiff::Zoned;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
-use crate::cmd::frameworks::{self, KnownPrograms, find_programs};
+use crate::cmd::frameworks::{self, KnownPrograms, with_kept_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
-use crate::session::{Guard, SessionStart, count, drawn_seed, place_all};
-use host::sys::may_raise_priority;
+use crate::session::{Guard, SessionStart, instruction_counters, surroundings, told_gap};
 use host::terminal;
 use host::user_files::read_whole;
-use host::{self, Facts, Host, Survey};
+use host::{self, Host, Survey};
 use measure::interrupt::Interrupt;
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::FailureCause;
 use model::spec::BenchVerb;
 use model::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
-use model::spec::workers::BenchSpec;
+use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_prose;
-use record::plan::priority::{HIGHEST, raise};
 use record::plan::programs::{self, ProgramBenchmark};
 use record::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
@@ -79,7 +77,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         refuse_with_resume(verb)?;
         let mut manifest = SuiteManifest::read(directory)?;
         for member in &mut manifest.suite.members {
-            find_programs(&mut member.plan, directory);
+            member.plan = with_kept_programs(member.plan.clone(), directory);
         }
         let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
         return guarded(verb, |guard| {
@@ -90,7 +88,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     exports::check(&spec.session.output.exports, spec.session.output.json)?;
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
-    let mut suite = read.decide(spec, (&builder, known), &survey.facts);
+    let mut suite = read.decide(verb, (&builder, known), &survey);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
@@ -98,18 +96,6 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     // Caught until the session catches it: ^C must not leave a folder without records.
     let interrupt = builder.interrupt();
     drop(builder);
-    if let Ok(suite) = &mut suite {
-        let may_raise = may_raise_priority(HIGHEST);
-        let priority = &spec.session.workers.machine.priority;
-        let members = suite.members.iter_mut();
-        members.for_each(|member| raise(&mut member.plan.process, priority, || may_raise));
-    }
-    let suite = suite.and_then(|mut suite| {
-        let (judgement, workers) = (&spec.session.judgement, &spec.session.workers);
-        let plans = suite.members.iter_mut().map(|member| &mut member.plan);
-        count(plans, judgement.counter, workers.machine.rights.as_root)?;
-        placed(verb, suite, &survey)
-    });
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
         let copies = (&*copies, &mut are_needed);
@@ -126,15 +112,6 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         }
         done => done,
     }
-}
-
-/// Decides the placement of threads and memory for all benchmarks.
-fn placed(verb: &BenchVerb, mut suite: Suite, survey: &Survey) -> Result<Suite> {
-    let workers = &verb.spec.session.workers;
-    let (host, guard) = (Host::new(&verb.host_root), Guard::bare(workers.machine.rights));
-    let plans = suite.members.iter_mut().map(|member| &mut member.plan);
-    place_all(&host, plans, &workers.machine.placement, &guard, survey)?;
-    Ok(suite)
 }
 
 /// Measures a planned suite. `copies`: builds for this session alone. Sets `are_needed` when a resumed session would
@@ -297,10 +274,11 @@ impl SuiteDocument {
 
     fn decide(
         &self,
-        spec: &BenchSpec,
+        verb: &BenchVerb,
         (builder, known): (&Builder, &KnownPrograms),
-        facts: &Facts,
+        survey: &Survey,
     ) -> Result<Suite> {
+        let spec = &verb.spec;
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
         let text = self.text();
@@ -320,7 +298,16 @@ impl SuiteDocument {
             .iter()
             .map(|it| listed(it, spec, (builder, known)))
             .collect::<Result<_>>()?;
-        decide_suite((text, &self.file), &candidates, &listed, spec, (facts, drawn_seed()?))
+        let SessionOptions { workers, judgement, .. } = &spec.session;
+        let guard = Guard::bare(workers.machine.rights);
+        let mut around = surroundings(&Host::new(&verb.host_root), &guard, survey, false)?;
+        let decides = |it: &Candidate| judgement.decide_on.or(it.policy.decide_on);
+        if candidates.iter().any(|it| decides(it) == Some(DecideOn::Instructions)) {
+            around.counters = Some(instruction_counters(workers.machine.rights.as_root));
+        }
+        let suite = decide_suite((text, &self.file), &candidates, &listed, spec, &around)?;
+        told_gap(&around, &workers.machine.placement);
+        Ok(suite)
     }
 }
 

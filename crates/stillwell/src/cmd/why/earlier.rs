@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::bisect;
-use crate::cmd::frameworks;
+use crate::cmd::frameworks::with_kept_programs;
 use analysis::verdict::Verdict;
 use measure::profile::saved::{EXTENSION, path_of};
 use model::spec::WhyVerb;
 use model::words::bytes_of;
-use record::plan::{Plan, Role};
+use record::plan::{EarlierArm, Plan, Role};
 use record::{Record, SuiteManifest, is_suite};
 
 /// The values of `--of` that stand for an arm's verdict.
@@ -31,7 +31,7 @@ pub enum WhyInput {
 /// An earlier session and its explained arms: the reference and another one, or one alone.
 pub struct EarlierSession {
     pub record: Record,
-    pub arms: Vec<usize>,
+    pub arms: Vec<EarlierArm>,
 }
 
 impl WhyInput {
@@ -114,8 +114,7 @@ impl EarlierSession {
         let benchmark = if is_member(plan) { None } else { verb.only.as_deref() };
         let arms =
             pair(&assessment, benchmark, verb.of.as_deref()).with_context(|| shown.to_string())?;
-        let mut record = Record::read(path)?;
-        frameworks::find_programs(&mut record.header.plan, path.parent().unwrap_or(Path::new("")));
+        let record = Record::read(path)?;
         let plan = &record.header.plan;
         let mut directories = arms.iter().flat_map(|&arm| &plan.arms[arm].directories);
         if let Some(gone) = directories.find(|directory| !Path::new(directory).is_dir()) {
@@ -123,6 +122,9 @@ impl EarlierSession {
                 "{shown}: the commands ran in {gone}, which is gone; build it again, and give the commands to why"
             );
         }
+        let found = with_kept_programs(plan.clone(), path.parent().unwrap_or(Path::new("")));
+        let argv = |index: usize| found.arms[index].argv.clone();
+        let arms = arms.into_iter().map(|index| EarlierArm { index, argv: argv(index) }).collect();
         Ok(Self { record, arms })
     }
 

@@ -24,7 +24,7 @@ use measure::wire::SamplingSettings;
 use model::spec::run::{OutputOptions, Style};
 use model::spec::{RunSpec, RunVerb, WhyVerb};
 use model::values::exit_code;
-use record::plan::{PYTHON_NAMES, Plan, ask_for_names, defaults, measure_again};
+use record::plan::{ArmTerms, EarlierArms, Ending, PYTHON_NAMES, Terms, defaults};
 use record::{EndReason, Readers, Record};
 use render::document::{self, ErrorCode, ErrorObject};
 use render::units::counted;
@@ -63,7 +63,7 @@ pub fn why(verb: &WhyVerb) -> Result<u8> {
         }
         WhyInput::Commands => {
             let session = session_of(verb, verb.commands.clone())?;
-            measure(verb, &session, |_| ())
+            measure(verb, &session, ArmTerms::AsAsked)
         }
     }
 }
@@ -75,17 +75,20 @@ fn refuse(option: Option<String>, why: impl FnOnce(&str) -> String) -> Result<()
 
 /// Measures the arms of an earlier session again.
 fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
-    let files = solo::as_commands(&mut session.record, &session.arms)?;
-    let plan = &session.record.header.plan;
+    let files = solo::as_commands(&session.record, &mut session.arms)?;
     let commands = session.arms.iter().map(|_| "true".to_owned()).collect();
-    let change = |new: &mut Plan| measure_again(new, plan, &session.arms, session.directory());
-    let code = measure(verb, &session_of(verb, commands)?, change)?;
+    let earlier = EarlierArms {
+        plan: &session.record.header.plan,
+        arms: session.arms.clone(),
+        directory: session.directory(),
+    };
+    let code = measure(verb, &session_of(verb, commands)?, ArmTerms::Earlier(earlier))?;
     files.map_or(Ok(()), |files| files.check())?;
     Ok(code)
 }
 
-/// Measures with samples and shows the result. `change` has the last word about the plan.
-fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) -> Result<u8> {
+/// Measures with samples to the last run, whatever it shows, and shows what the samples say.
+fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> {
     let seed = session.spec.length.seed.unwrap_or_default();
     let new_file = || NamedTempFile::new().context("cannot make a temporary file for the samples");
     let (samples, chains) = (new_file()?, new_file()?);
@@ -103,10 +106,9 @@ fn measure(verb: &WhyVerb, session: &RunVerb, change: impl FnOnce(&mut Plan)) ->
     };
     let take = move || keeper.take().with_context(|| what.clone());
     let sampling = SampledSession { settings, take: Box::new(take) };
-    let (record, end) = measure_profiled(session, sampling, |plan| {
-        change(plan);
-        ask_for_names(plan, environment_for(None).iter().any(|(name, _)| name == PYTHON_NAMES));
-    })?;
+    let names_functions = environment_for(None).iter().all(|(name, _)| name != PYTHON_NAMES);
+    let terms = Terms { arms, ending: Ending::AtTheEnd, names_functions, ..Terms::default() };
+    let (record, end) = measure_profiled(session, &terms, sampling)?;
     let is_whole =
         matches!(end.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise);
     if !is_whole && end.reason != EndReason::Interrupted {

@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use host::user_files::{read_whole, replace};
 use measure::slices::PYTHON_WORKER;
 use measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
-use model::harness::{Harness, with_iterations};
+use model::harness::with_iterations;
 use model::values::metric::Metric;
 use record::Record;
-use record::plan::{Arm, ValueReader};
+use record::plan::{Arm, EarlierArm, ValueReader};
 
 /// Approximate time of a run's loops, ns: several times an interpreter's start.
 const RUN_NS: f64 = 200e6;
@@ -26,27 +26,26 @@ pub struct SoloFiles {
 
 /// Turns arms of a record into commands, if they are benchmarks. Returns the files that the commands need. Errors: a
 /// framework cannot do a given number of iterations, or the record has no times.
-pub fn as_commands(record: &mut Record, arms: &[usize]) -> Result<Option<SoloFiles>> {
+pub fn as_commands(record: &Record, arms: &mut [EarlierArm]) -> Result<Option<SoloFiles>> {
     let plan = &record.header.plan;
-    let harness = |arm: usize| match plan.arms[arm].value.as_ref().map(|rule| &rule.reader) {
-        Some(ValueReader::Harness { kind, .. }) => Some(*kind),
-        _ => None,
-    };
-    if plan.workers.is_none() && arms.iter().all(|&arm| harness(arm).is_none()) {
+    let harness =
+        |arm: &EarlierArm| match plan.arms[arm.index].value.as_ref().map(|rule| &rule.reader) {
+            Some(ValueReader::Harness { kind, .. }) => Some(*kind),
+            _ => None,
+        };
+    if plan.workers.is_none() && arms.iter().all(|arm| harness(arm).is_none()) {
         return Ok(None);
     }
-    let loop_ns = arms.iter().filter_map(|&arm| loop_ns(record, arm)).fold(0.0, f64::max);
+    let loop_ns = arms.iter().filter_map(|arm| loop_ns(record, arm.index)).fold(0.0, f64::max);
     ensure!(loop_ns > 0.0, "{} has no times of loops", record.path.display());
     let loops = (RUN_NS / loop_ns).ceil().max(1.0) as u64;
-    let harnesses: Vec<Option<Harness>> = arms.iter().map(|&arm| harness(arm)).collect();
     let mut files = SoloFiles::new()?;
-    for (&arm, harness) in arms.iter().zip(harnesses) {
-        let workers = record.header.plan.workers.clone();
-        let arm = &mut record.header.plan.arms[arm];
-        arm.argv = match (workers, harness) {
+    for again in arms {
+        let arm = Arm { argv: again.argv.clone(), ..plan.arms[again.index].clone() };
+        again.argv = match (&plan.workers, harness(again)) {
             (Some(workers), _) => {
-                let requests = requests_of_a_run(arm, workers.gc, loops);
-                files.command(arm, &requests)?
+                let requests = requests_of_a_run(&arm, workers.gc, loops);
+                files.command(&arm, &requests)?
             }
             (None, Some(harness)) => {
                 let argv = with_iterations(harness, &arm.argv, loops);

@@ -1,0 +1,99 @@
+//! Plans of what is measured already: a part of a session, the benchmarks of a suite as one session, results of another program.
+
+use anyhow::{Context as _, Result};
+
+use crate::plan::arms::Arms;
+use crate::plan::decide::decide;
+use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::surroundings::Surroundings;
+use crate::plan::terms::Terms;
+use crate::plan::{Arm, Control, Plan, Role, ShellReason};
+use model::spec::groups::LayoutOptions;
+use model::values::{Better, DecideOn, Order, Padding};
+
+impl Plan {
+    /// The plan of some of the arms, in this order. A control that is none of them is not subtracted.
+    pub fn of_arms(mut self, arms: &[usize]) -> Self {
+        let new_of = |old: usize| arms.iter().position(|&arm| arm == old);
+        self.arms = arms.iter().map(|&arm| self.arms[arm].clone()).collect();
+        self.reference = new_of(self.reference).unwrap_or(0);
+        let control = |control: Control| Some(Control { arm: new_of(control.arm)?, ..control });
+        self.control = self.control.and_then(control);
+        self
+    }
+
+    /// One plan for the benchmarks of a suite; `None` without a benchmark. If they decide by different quantities, these are
+    /// called values, which are better or worse.
+    pub fn of_benchmarks(plans: &[&Self], seed: u64) -> Option<Self> {
+        let first = *plans.first()?;
+        let named = |plan: &&Self| {
+            let benchmark = plan.suite.as_ref().map(|suite| suite.benchmark.clone());
+            let arm = move |arm: &Arm| Arm { benchmark: benchmark.clone(), ..arm.clone() };
+            plan.arms.iter().map(arm).collect::<Vec<_>>()
+        };
+        let mut policy = first.policy;
+        if plans.iter().any(|plan| plan.policy.compared() != first.policy.compared()) {
+            (policy.decide_on, policy.better) = (Some(DecideOn::Value), Better::Lower);
+        }
+        Some(Self {
+            arms: plans.iter().flat_map(named).collect(),
+            control: None,
+            seed,
+            setup: None,
+            cleanup: None,
+            shell: None,
+            policy,
+            ..first.clone()
+        })
+    }
+
+    /// The same plan, with slices or without.
+    pub fn in_slices(mut self, in_slices: bool) -> Self {
+        self.workers = self.workers.filter(|_| in_slices);
+        self.in_slices = in_slices;
+        self
+    }
+}
+
+/// Results of another program.
+#[derive(Debug)]
+pub struct ImportedArms<'a> {
+    /// With at most one empty shell, which is subtracted.
+    pub arms: Vec<Arm>,
+    pub n_warmups: u32,
+    pub n_blocks: u32,
+    /// Whether a run has several values.
+    pub in_slices: bool,
+    /// The name or command of the reference, if it is not the first arm.
+    pub reference: Option<&'a str>,
+}
+
+/// The plan of results of another program. Errors: the reference is none of the arms.
+pub fn plan_of_imported(results: ImportedArms<'_>) -> Result<Plan> {
+    let ImportedArms { arms, n_warmups, n_blocks, in_slices, reference } = results;
+    let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
+    let request = SessionRequest {
+        length: LengthRequest {
+            n_warmups: Some(n_warmups),
+            n_blocks: Some(n_blocks.max(1)),
+            order: Some(Order::Sequential),
+            ..LengthRequest::default()
+        },
+        process: ProcessRequest { layout, ..ProcessRequest::default() },
+        metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
+        ..SessionRequest::default()
+    };
+    let is_it = |arm: &Arm, name: &str| {
+        arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&name)
+    };
+    let reference = reference.map_or(Ok(0), |name| {
+        let index = arms.iter().position(|arm| is_it(arm, name));
+        index.with_context(|| format!("--reference {name:?} is none of its commands"))
+    })?;
+    let role = Role::EmptyShell;
+    let control = arms.iter().position(|arm| arm.role == role).map(|arm| Control { arm, role });
+    let arms = Arms { arms, control, shell: None, shell_reason: ShellReason::UserChoice };
+    let terms = Terms { reference, ..Terms::default() };
+    let plan = decide(&request, arms, &terms, &Surroundings::default())?;
+    Ok(Plan { in_slices, ..plan })
+}
