@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
 
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
@@ -22,7 +21,7 @@ use crate::wire::{
     Batch, BatchStop, Command, FairPlaySettings, Job, LauncherSettings, RowDestination,
     SamplingSettings, WakeTracepoint,
 };
-use crate::{Hook, MeasurementFailure, Outcome, Runner};
+use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::{User, with_files_of};
 use host::{self, CacheMonitors, Gap, Host, terminal};
 use model::prose::{Prose, prose};
@@ -149,17 +148,6 @@ impl<'a> ExecRunner<'a> {
 
     pub fn launcher(&self) -> u32 {
         self.process.id()
-    }
-
-    /// Sets the record for the rows. Errors: the launcher cannot open the record.
-    pub fn keep(
-        &mut self,
-        record: &Path,
-        columns: Vec<String>,
-        clock_origin_ns: u64,
-    ) -> Result<()> {
-        let record = record.as_os_str().as_bytes().to_vec();
-        self.process.keep(RowDestination { record, columns, clock_origin_ns })
     }
 
     /// The jobs of one step, with the commands of the hooks.
@@ -333,6 +321,12 @@ impl<'a> ExecRunner<'a> {
 }
 
 impl Runner for ExecRunner<'_> {
+    fn keep(&mut self, rows: RowPlace) -> Result<()> {
+        let RowPlace { record, columns, clock_origin_ns, .. } = rows;
+        let record = record.into_os_string().into_vec();
+        self.process.keep(RowDestination { record, columns, clock_origin_ns })
+    }
+
     fn last_words(&self) -> Option<Event> {
         Some(Event::Launcher {
             maxrss_floor_kib: self.maxrss_floor_kib,

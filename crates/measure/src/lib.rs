@@ -52,8 +52,11 @@ pub mod watch;
 pub mod wire;
 pub mod worker;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
+use crate::slices::Paces;
 use model::prose::Prose;
 use record::schedule::Step;
 use record::{Event, Survivors};
@@ -62,8 +65,23 @@ pub use counters::can_count_instructions;
 pub use exec::ExecRunner;
 pub use script::ScriptRunner;
 
+/// The record of a runner's rows.
+#[derive(Clone, Debug)]
+pub struct RowPlace {
+    /// An absolute path.
+    pub record: PathBuf,
+    pub columns: Vec<String>,
+    /// Origin of the rows' starts on the monotonic clock.
+    pub clock_origin_ns: u64,
+    /// The first step without a row.
+    pub next_step: u32,
+}
+
 /// Makes runs: with real processes, or from a script for tests.
 pub trait Runner {
+    /// Sets the record of the rows. Errors: it cannot be opened.
+    fn keep(&mut self, rows: RowPlace) -> Result<()>;
+
     /// Runs steps in order, each with its hooks. Their rows are in the record when this returns. Errors: the runner
     /// itself cannot go on. A failed command is not an error, but a part of the outcome.
     fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
@@ -74,6 +92,11 @@ pub trait Runner {
     /// Counts of the runs' parent at the end of the session.
     fn last_words(&self) -> Option<Event> {
         None
+    }
+
+    /// The paces of workers that this runner found, for the next runner of the same plan.
+    fn paces(&mut self) -> Paces {
+        Paces::default()
     }
 }
 

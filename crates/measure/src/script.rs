@@ -7,11 +7,9 @@
 //! A line that starts with `at` has factors that belong to the moment, not to an arm. The time of the run at step i
 //! (from 0, warm-ups included) is multiplied by factor i and rounded to nanoseconds; the factors repeat.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result, anyhow, ensure};
 
-use crate::{Hook, MeasurementFailure, Outcome, Runner};
+use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use model::values::TimeSpan;
 use model::values::metric::Metric;
 use record::plan::Plan;
@@ -47,12 +45,6 @@ impl<'a> ScriptRunner<'a> {
         let (n_lines, n_arms) = (script.arms.len(), plan.arms.len());
         ensure!(n_lines == n_arms, "the script has {n_lines} lines of times for {n_arms} arms");
         Ok(Self { plan, script, n_taken: vec![0; n_arms], now_ns: 0, output: None })
-    }
-
-    /// Sets the record of the rows.
-    pub fn keep(&mut self, record: &Path, layout: Layout) -> Result<()> {
-        self.output = Some((Writer::open(record)?, layout));
-        Ok(())
     }
 }
 
@@ -112,6 +104,12 @@ fn factor(word: &str) -> Result<f64> {
 }
 
 impl Runner for ScriptRunner<'_> {
+    fn keep(&mut self, rows: RowPlace) -> Result<()> {
+        let layout = Layout::from_names(&rows.columns).map_err(anyhow::Error::msg)?;
+        self.output = Some((Writer::open(&rows.record)?, layout));
+        Ok(())
+    }
+
     fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
         let (writer, layout) = self.output.as_mut().context("the script has no record yet")?;
         for step in steps {

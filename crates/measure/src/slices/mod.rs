@@ -10,7 +10,6 @@ mod team;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::core_prober::CoreProber;
 use crate::core_prober::ProbeSchedule;
 use crate::interrupt::Interrupt;
 use crate::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
-use crate::{Hook, MeasurementFailure, Outcome, Runner};
+use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::{self, Launcher, User};
 use host::user_files::open_to_write;
 use model::values::TimeSpan;
@@ -145,8 +144,14 @@ enum SliceError {
 }
 
 impl<'a> SliceRunner<'a> {
-    /// Makes a runner without starting a process. Errors: ^C cannot be caught.
-    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: WorkerFactory) -> Result<Self> {
+    /// Makes a runner without starting a process. `paces`: those that an earlier runner of the same plan found. Errors: ^C
+    /// cannot be caught.
+    pub fn new(
+        plan: &'a Plan,
+        workers: &'a Workers,
+        maker: WorkerFactory,
+        paces: Paces,
+    ) -> Result<Self> {
         let interrupt = Interrupt::catch().context("cannot catch ^C")?;
         Ok(Self {
             plan,
@@ -158,34 +163,9 @@ impl<'a> SliceRunner<'a> {
             },
             record: None,
             orders: Stream::new(plan.seed ^ SLICE_STREAM),
-            paces: Paces::default(),
+            paces,
             prober: prober(&plan.process),
         })
-    }
-
-    /// Sets the paces that an earlier runner of the same plan found.
-    pub fn knowing(mut self, paces: Paces) -> Self {
-        self.paces = paces;
-        self
-    }
-
-    /// The paces that this runner found.
-    pub fn into_paces(self) -> Paces {
-        self.paces
-    }
-
-    /// Sets the record of the rows and the step of the first row.
-    pub fn keep(
-        &mut self,
-        record: &Path,
-        layout: Layout,
-        clock_origin_ns: u64,
-        next_step: u32,
-    ) -> Result<()> {
-        let file = open_to_write(record, OFlags::APPEND | OFlags::NOFOLLOW, 0);
-        let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
-        self.record = Some(RecordOutput { file, layout, clock_origin_ns, next_step });
-        Ok(())
     }
 
     /// Measures one benchmark in one block.
@@ -236,6 +216,19 @@ fn prober(process: &ProcessPlan) -> Option<CoreProber> {
 }
 
 impl Runner for SliceRunner<'_> {
+    fn keep(&mut self, rows: RowPlace) -> Result<()> {
+        let RowPlace { record, columns, clock_origin_ns, next_step } = rows;
+        let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
+        let file = open_to_write(&record, OFlags::APPEND | OFlags::NOFOLLOW, 0);
+        let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
+        self.record = Some(RecordOutput { file, layout, clock_origin_ns, next_step });
+        Ok(())
+    }
+
+    fn paces(&mut self) -> Paces {
+        std::mem::take(&mut self.paces)
+    }
+
     fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
         let mut left = steps.to_vec();
         while let Some(first) = left.first() {

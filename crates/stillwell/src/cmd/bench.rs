@@ -9,11 +9,11 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{
-    Guard, SessionEnd, SessionStart, instruction_counters, surroundings, told_gap,
+    Guard, Opening, Session, SessionEnd, instruction_counters, surroundings, told_gap,
 };
 use host::sys::User;
 use host::terminal;
-use host::{Host, user_of_commands};
+use host::{Host, Survey, user_of_commands};
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
@@ -22,7 +22,7 @@ use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::Readers;
 use record::plan::programs::{ListedPrograms, ProgramBenchmark, decide_bench, names, programs};
-use record::plan::{Arm, Terms, across};
+use record::plan::{Arm, Plan, Terms, across};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
@@ -79,22 +79,23 @@ fn measure(
         return list(&names(&spec.benchmark, &found)?);
     }
     time_iterations(spec, commands, &mut found, user.as_ref())?;
-    let presentation = Presentation::of_workers(&session);
-    let show = |start: SessionStart<'_>| measure_and_show(start, &presentation);
     let programs = ListedPrograms { commands, found: &found };
-    let (_, code) = started(verb, programs, &Terms::default(), (maker, guard), show)?;
+    let (plan, survey) = planned(verb, programs, &Terms::default(), guard)?;
+    let presentation = Presentation::of_workers(&session);
+    let opening = opening(&session, survey, guard);
+    let opening = Opening { maker: Some(maker), ..opening };
+    let (_, code) = measure_and_show(&plan, opening, &presentation)?;
     Ok(code)
 }
 
-/// Plans a session under a guard, and passes its start on.
-fn started<T>(
+/// Looks at the machine under a guard, and decides the plan of a session there.
+fn planned(
     verb: &BenchVerb,
     programs: ListedPrograms<'_>,
     terms: &Terms<'_>,
-    (maker, guard): (WorkerFactory, &mut Guard),
-    act: impl FnOnce(SessionStart<'_>) -> Result<T>,
-) -> Result<T> {
-    let SessionOptions { workers, output, judgement, .. } = &verb.spec.session;
+    guard: &Guard,
+) -> Result<(Plan, Survey)> {
+    let SessionOptions { workers, judgement, .. } = &verb.spec.session;
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
     let mut around = surroundings(&host, guard, &survey, false)?;
@@ -103,11 +104,15 @@ fn started<T>(
     }
     let plan = decide_bench(&verb.spec, programs, terms, &around)?;
     survey.gaps.extend(told_gap(&around, &workers.machine.placement));
-    let record = by_suffix(&verb.spec.session)?.output.record;
-    let mut start = SessionStart::new(&plan, survey, record.as_deref(), guard);
-    start.maker = Some(maker);
-    start.readers = Readers::of(output.shared);
-    act(start)
+    Ok((plan, survey))
+}
+
+fn opening<'a>(session: &'a SessionOptions, survey: Survey, guard: &'a mut Guard) -> Opening<'a> {
+    Opening {
+        record: session.output.record.as_deref(),
+        readers: Readers::of(session.output.shared),
+        ..Opening::new(survey, guard, Presentation::of_workers(session).screen())
+    }
 }
 
 /// The benchmarks of a program. The inner error is about this program; the outer one means that no program can start.
@@ -140,11 +145,11 @@ pub fn measure_at(
     let user = user_of_commands(workers.machine.rights.as_root);
     let mut found = found.to_vec();
     time_iterations(spec, programs, &mut found, user.as_ref())?;
-    let maker = WorkerFactory::new(None, user)?;
+    let session = by_suffix(&spec.session)?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
-        let screen = Presentation::of_workers(&spec.session).screen();
         let listed = ListedPrograms { commands: programs, found: &found };
-        started(verb, listed, terms, (maker, guard), |start| start.measure(screen))
+        let (plan, survey) = planned(verb, listed, terms, guard)?;
+        Session::open(&plan, opening(&session, survey, guard))?.run()
     })
 }
 

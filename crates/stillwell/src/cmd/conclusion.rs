@@ -7,13 +7,14 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::session::{Screen, SessionEnd, SessionStart};
+use crate::session::{Opening, Screen, Session, SessionEnd};
 use host::invoking_user;
 use host::terminal;
 use model::spec::RunSpec;
 use model::spec::run::OutputOptions;
 use model::spec::workers::{PyperfOptions, SessionOptions};
 use model::values::{DecideOn, FailOn, exit_code};
+use record::plan::Plan;
 use record::{EndReason, Record};
 use render::depth::Depth;
 use render::document::{ErrorCode, ErrorObject};
@@ -53,11 +54,12 @@ impl<'a> Presentation<'a> {
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(
-    start: SessionStart<'_>,
+    plan: &Plan,
+    opening: Opening<'_>,
     presentation: &Presentation<'_>,
 ) -> Result<(PathBuf, u8)> {
     exports::check(&presentation.output.exports, presentation.output.json)?;
-    let (path, end) = start.measure(presentation.screen())?;
+    let (path, end) = Session::open(plan, opening)?.run()?;
     let code = finish(presentation, &path, &end)?;
     Ok((path, code))
 }

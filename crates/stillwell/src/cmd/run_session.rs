@@ -7,14 +7,14 @@ use anyhow::Result;
 use crate::cmd::conclusion::{self, Presentation};
 use crate::cmd::revisions;
 use crate::session::{
-    Guard, SampledSession, SessionEnd, SessionStart, bare_surroundings, instruction_counters,
+    Guard, Opening, SampledSession, Session, SessionEnd, bare_surroundings, instruction_counters,
     surroundings, told_gap,
 };
-use host::Host;
 use host::shield::Isolation;
+use host::{Host, Survey};
 use model::spec::RunVerb;
 use model::values::{DecideOn, exit_code};
-use record::plan::{ArmTerms, Ending, Terms, decide_session, priority};
+use record::plan::{ArmTerms, Ending, Plan, Terms, decide_session, priority};
 use record::{EndReason, Readers};
 
 /// Measures, then shows. Returns the record and the exit code.
@@ -22,9 +22,9 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let revisions = revisions::built(&verb.spec.revisions)?;
     let terms = Terms { arms: ArmTerms::Revisions(&revisions), ..Terms::default() };
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        started(verb, &terms, guard, |start| {
-            conclusion::measure_and_show(start, &Presentation::of_run(&verb.spec))
-        })
+        let (plan, survey) = planned(verb, &terms, guard)?;
+        let presentation = Presentation::of_run(&verb.spec);
+        conclusion::measure_and_show(&plan, opening(verb, survey, guard), &presentation)
     })
 }
 
@@ -35,8 +35,8 @@ pub fn measure_quietly(
 ) -> Result<(PathBuf, SessionEnd, Option<Isolation>)> {
     Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
         let isolation = guard.isolation().cloned();
-        let screen = Presentation::of_run(&verb.spec).screen();
-        let (path, end) = started(verb, terms, guard, |start| start.measure(screen))?;
+        let (plan, survey) = planned(verb, terms, guard)?;
+        let (path, end) = Session::open(&plan, opening(verb, survey, guard))?.run()?;
         Ok((path, end, isolation))
     })
 }
@@ -48,11 +48,24 @@ pub fn measure_profiled(
     sampling: SampledSession,
 ) -> Result<(PathBuf, SessionEnd)> {
     Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        let screen = Presentation::of_run(&verb.spec).screen();
-        started(verb, terms, guard, |mut start| {
-            start.sampling = Some(sampling);
-            start.measure(screen)
-        })
+        let (plan, survey) = planned(verb, terms, guard)?;
+        let opening = Opening { sampling: Some(sampling), ..opening(verb, survey, guard) };
+        Session::open(&plan, opening)?.run()
+    })
+}
+
+/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
+/// code. Errors of the session are printed.
+pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let terms = Terms { ending: Ending::AtTheEnd, ..Terms::default() };
+    Guard::bare(verb.spec.process.rights).hold(|guard| {
+        let (plan, survey) = planned(verb, &terms, guard)?;
+        let (path, end) = Session::open(&plan, opening(verb, survey, guard))?.run()?;
+        let code = match end.reason {
+            EndReason::Complete => exit_code::SUCCESS,
+            _ => conclusion::finish(&Presentation::of_run(&verb.spec), &path, &end)?,
+        };
+        Ok((path, code))
     })
 }
 
@@ -61,14 +74,9 @@ pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Resul
     conclusion::finish(&Presentation::of_run(&verb.spec), record, end)
 }
 
-/// Plans a session under a guard, then starts it. `change` has the last word about the plan.
-fn started<T>(
-    verb: &RunVerb,
-    terms: &Terms<'_>,
-    guard: &mut Guard,
-    act: impl FnOnce(SessionStart<'_>) -> Result<T>,
-) -> Result<T> {
-    // The facts describe the tuned machine.
+/// Looks at the machine under a guard, and decides the plan of a session there.
+fn planned(verb: &RunVerb, terms: &Terms<'_>, guard: &Guard) -> Result<(Plan, Survey)> {
+    // The facts are those of the tuned machine.
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
     let (judgement, process) = (&verb.spec.judgement, &verb.spec.process);
@@ -82,25 +90,16 @@ fn started<T>(
     let plan = decide_session(&verb.spec, terms, &around)?;
     survey.gaps.extend(priority::caveats(&host, &plan.process, around.is_shielded));
     survey.gaps.extend(told_gap(&around, &process.placement));
-    let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
-    start.script = verb.script.as_deref();
-    start.attribute = verb.attribute;
-    start.readers = Readers::of(verb.spec.output.shared);
-    act(start)
+    Ok((plan, survey))
 }
 
-/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
-/// code. Errors of the session are printed.
-pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    let terms = Terms { ending: Ending::AtTheEnd, ..Terms::default() };
-    Guard::bare(verb.spec.process.rights).hold(|guard| {
-        let presentation = Presentation::of_run(&verb.spec);
-        let (path, end) =
-            started(verb, &terms, guard, |start| start.measure(presentation.screen()))?;
-        let code = match end.reason {
-            EndReason::Complete => exit_code::SUCCESS,
-            _ => conclusion::finish(&presentation, &path, &end)?,
-        };
-        Ok((path, code))
-    })
+fn opening<'a>(verb: &'a RunVerb, survey: Survey, guard: &'a mut Guard) -> Opening<'a> {
+    let RunVerb { spec, script, attribute, .. } = verb;
+    Opening {
+        record: spec.output.record.as_deref(),
+        readers: Readers::of(spec.output.shared),
+        script: script.as_deref(),
+        attribute: *attribute,
+        ..Opening::new(survey, guard, Presentation::of_run(spec).screen())
+    }
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::revisions;
-use crate::session::{Guard, SessionStart, surroundings, told_gap};
+use crate::session::{Guard, Opening, surroundings, told_gap};
 use host::Host;
 use measure::programs::behind_shim;
 use model::spec::TimeitVerb;
@@ -29,9 +29,13 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         let around = surroundings(&host, guard, &survey, false)?;
         let plan = decide_workers(arms, &verb.spec.session, &Terms::default(), &around)?;
         survey.gaps.extend(told_gap(&around, &session.workers.machine.placement));
-        let mut start = SessionStart::new(&plan, survey, session.output.record.as_deref(), guard);
-        start.readers = Readers::of(session.output.shared);
-        let (_, code) = measure_and_show(start, &Presentation::of_workers(session))?;
+        let presentation = Presentation::of_workers(session);
+        let opening = Opening {
+            record: session.output.record.as_deref(),
+            readers: Readers::of(session.output.shared),
+            ..Opening::new(survey, guard, presentation.screen())
+        };
+        let (_, code) = measure_and_show(&plan, opening, &presentation)?;
         Ok(code)
     })
 }

@@ -4,10 +4,10 @@
 mod core_pairs;
 mod forecast;
 mod guard;
+mod opening;
 mod progress;
 mod screen;
 mod sizing;
-mod start;
 mod state;
 mod steps;
 mod surroundings;
@@ -18,13 +18,13 @@ use anyhow::{Context as _, Result};
 
 pub use core_pairs::{core_pairs, hidden_siblings};
 pub use guard::Guard;
-pub use progress::{LineClock, ProgressLine};
+pub use opening::{Opening, SampledSession, VisitOpening};
+pub use progress::LineClock;
 pub use screen::Screen;
-pub use start::{SampledSession, SessionStart, require_decider};
 pub use state::SessionState;
 pub use steps::{Session, SessionEnd};
 pub use surroundings::{bare_surroundings, instruction_counters, surroundings, told_gap};
-pub use visits::{Visit, VisitLimits};
+pub use visits::{EndedVisit, Visit, VisitLimits};
 
 /// 32 random bits: enough for a seed, and short enough to type again.
 pub fn drawn_seed() -> Result<u64> {

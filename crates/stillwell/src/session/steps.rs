@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
@@ -32,63 +33,26 @@ pub struct SessionEnd {
 
 pub struct Session<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) runner: &'a mut dyn Runner,
-    writer: Writer,
-    tail: RecordTail,
+    /// The record.
+    pub(super) path: PathBuf,
+    pub(super) runner: Box<dyn Runner + 'a>,
+    pub(super) writer: Writer,
+    pub(super) tail: RecordTail,
     pub(super) state: SessionState,
     pub(super) progress: ProgressLine,
     pub(super) budget_forecast: BudgetForecast,
-    tracer: Option<RunTracer>,
+    pub(super) tracer: Option<RunTracer>,
     /// Origin of the rows' starts on the monotonic clock, ns.
-    clock_origin_ns: u64,
-    /// The shield of the runs; `None` after its loss.
-    shield: Option<shield::Watch>,
-    /// Takes the samples of the runs.
-    take_samples: Option<Box<dyn FnMut() -> Result<()>>>,
-    /// The arm whose setup has run and whose cleanup is due.
+    pub(super) clock_origin_ns: u64,
+    /// Watches the shield of the runs; `None` once it is lost.
+    pub(super) shield: Option<shield::Watch>,
+    /// Takes the samples of the runs, if there are any.
+    pub(super) take_samples: Option<Box<dyn FnMut() -> Result<()>>>,
+    /// The arm whose own setup has run and whose cleanup is due.
     pub(super) set_up_arm: Option<usize>,
 }
 
-impl<'a> Session<'a> {
-    pub fn new(
-        plan: &'a Plan,
-        runner: &'a mut dyn Runner,
-        writer: Writer,
-        tail: RecordTail,
-        progress: ProgressLine,
-    ) -> Self {
-        Self {
-            plan,
-            runner,
-            writer,
-            tail,
-            state: SessionState::new(plan),
-            progress,
-            budget_forecast: BudgetForecast::default(),
-            tracer: None,
-            clock_origin_ns: 0,
-            shield: None,
-            take_samples: None,
-            set_up_arm: None,
-        }
-    }
-
-    pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
-        self.shield = shield;
-        self
-    }
-
-    pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
-        self.tracer = tracer;
-        self.clock_origin_ns = clock_origin_ns;
-        self
-    }
-
-    pub fn sampled(mut self, take: Option<Box<dyn FnMut() -> Result<()>>>) -> Self {
-        self.take_samples = take;
-        self
-    }
-
+impl Session<'_> {
     /// Blocks that fit into the budget at the pace so far.
     pub(super) fn blocks_within(&self, budget_ns: u64) -> usize {
         let live = &self.state.live;

@@ -5,9 +5,10 @@ use anyhow::Result;
 use crate::session::state::SessionState;
 use crate::session::steps::{Session, SessionEnd, end_of};
 use measure::Hook;
+use measure::slices::Paces;
 use record::plan::Plan;
 use record::schedule::Schedule;
-use record::{EndReason, RecordTail};
+use record::{EndReason, Event, RecordTail};
 
 /// The limits of a visit, and its work before the first block.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,13 @@ pub struct VisitLimits {
     /// Remaining time of the suite, ns.
     pub left_ns: u64,
     pub n_blocks_max: u32,
+}
+
+/// What is left of a visit.
+pub struct EndedVisit {
+    pub state: SessionState,
+    pub paces: Paces,
+    pub last_words: Option<Event>,
 }
 
 impl SessionState {
@@ -46,9 +54,11 @@ impl Session<'_> {
         self
     }
 
-    pub fn into_state(self) -> SessionState {
+    /// What is left of the session until the next visit.
+    pub fn ended(mut self) -> EndedVisit {
         self.progress.finish();
-        self.state
+        let (paces, last_words) = (self.runner.paces(), self.runner.last_words());
+        EndedVisit { state: self.state, paces, last_words }
     }
 
     /// Measures up to the next interim analysis, or until the time is used up. `Some` when the benchmark is done.

@@ -1,18 +1,35 @@
 //! A session in one go, from setup to cleanup.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 
 use crate::session::steps::{Session, SessionEnd, end_of};
 use measure::{Hook, MeasurementFailure};
 use model::values::Order;
 use model::words::in_words;
-use record::EndReason;
 use record::schedule::{Schedule, n_blocks};
+use record::{EndReason, Record};
 use render::budget::short_budget;
 
+/// Adds the place of the runs to an error during the session. Removes a record without runs.
+fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
+        std::fs::remove_file(path).ok();
+        return error;
+    }
+    error.context(format!("the runs that had finished are in {}", path.display()))
+}
+
 impl Session<'_> {
-    /// Errors: the runner failed; the record is still readable.
-    pub fn run(mut self) -> Result<SessionEnd> {
+    /// Runs the session. Returns the path of the record. Errors: the runner failed; the record is still readable.
+    pub fn run(self) -> Result<(PathBuf, SessionEnd)> {
+        let path = self.path.clone();
+        let end = self.run_to_its_end().map_err(|error| broken_down(&path, error))?;
+        Ok((path, end))
+    }
+
+    fn run_to_its_end(mut self) -> Result<SessionEnd> {
         let measured = self.measure();
         let cleaned = self.cleanup();
         self.progress.finish();

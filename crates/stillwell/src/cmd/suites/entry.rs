@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
+use crate::session::{EndedVisit, Session, SessionEnd, SessionState, Visit};
 use analysis::end_reason;
 use host::CacheMonitors;
 use host::sys::User;
 use host::user_files::read_whole;
 use measure::slices::Paces;
-use measure::{ExecRunner, Hook, MeasurementFailure, Runner};
+use measure::{ExecRunner, Hook, MeasurementFailure, Runner as _};
 use record::plan::suite::SuiteMember;
 use record::{EndReason, Event, Record, RecordTail, Writer};
 
@@ -93,19 +93,6 @@ impl<'a> SuiteEntry<'a> {
         self.end.is_none()
     }
 
-    /// Opens or creates the record.
-    pub fn keep(
-        &self,
-        create: impl FnOnce(&Path) -> Result<(Writer, RecordTail, Vec<String>)>,
-    ) -> Result<(Writer, RecordTail, Vec<String>)> {
-        if self.state.is_none() {
-            return create(&self.path);
-        }
-        let (mut tail, header) = RecordTail::open(&self.path)?;
-        tail.follow(|_| Ok(()))?;
-        Ok((Writer::open(&self.path)?, tail, header.columns))
-    }
-
     /// Notes in the record that the benchmark is a suspect.
     pub fn suspect(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.is_suspect, true) {
@@ -114,17 +101,8 @@ impl<'a> SuiteEntry<'a> {
         Writer::open(&self.path)?.append_event(&Event::Suspect)
     }
 
-    /// Visits the benchmark with a runner. `Some` when it is done. Errors: the runner failed.
-    pub fn go(
-        &mut self,
-        runner: &mut dyn Runner,
-        writer: Writer,
-        tail: RecordTail,
-        progress: ProgressLine,
-        visit: Visit,
-    ) -> Result<Option<SessionEnd>> {
-        let plan = &self.member.plan;
-        let mut session = Session::new(plan, runner, writer, tail, progress);
+    /// Visits the benchmark in its session. `Some` when it is done. Errors: the runner failed.
+    pub fn go(&mut self, mut session: Session<'_>, visit: Visit) -> Result<Option<SessionEnd>> {
         if let Some(state) = self.state.take() {
             session = session.going_on(state);
         }
@@ -133,8 +111,9 @@ impl<'a> SuiteEntry<'a> {
         if let Ok(Some(SessionEnd { failure: Some(failure), .. })) = &end {
             session.note_failure(Some(failure))?;
         }
-        self.state = Some(session.into_state());
-        self.last_words = together(self.last_words.take(), runner.last_words());
+        let EndedVisit { state, paces, last_words } = session.ended();
+        (self.state, self.paces) = (Some(state), paces);
+        self.last_words = together(self.last_words.take(), last_words);
         end
     }
 

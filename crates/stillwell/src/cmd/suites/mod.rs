@@ -18,7 +18,7 @@ use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, with_kept_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
-use crate::session::{Guard, SessionStart, instruction_counters, surroundings, told_gap};
+use crate::session::{Guard, Opening, instruction_counters, surroundings, told_gap};
 use host::terminal;
 use host::user_files::read_whole;
 use host::{self, Host, Survey};
@@ -183,9 +183,13 @@ fn measure_one(
             suite.members.len()
         );
     };
-    let mut start = SessionStart::new(&member.plan, survey.clone(), Some(record), guard);
-    start.readers = Readers::of(spec.session.output.shared);
-    let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
+    let presentation = Presentation::of_workers(&spec.session);
+    let opening = Opening {
+        record: Some(record),
+        readers: Readers::of(spec.session.output.shared),
+        ..Opening::new(survey.clone(), guard, presentation.screen())
+    };
+    let (_, code) = measure_and_show(&member.plan, opening, &presentation)?;
     Ok(code)
 }
 

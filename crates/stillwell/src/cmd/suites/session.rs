@@ -14,16 +14,14 @@ use stats::{Invalid, Stream};
 
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::session::{
-    Guard, LineClock, Screen, SessionStart, SessionState, Visit, VisitLimits, require_decider,
+    Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
 };
+use host::Survey;
 use host::terminal;
-use host::{CacheMonitors, Survey};
-use measure::ExecRunner;
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
-use measure::slices::{SliceRunner, WorkerFactory, slice_metrics};
 use model::spec::workers::BenchSpec;
-use record::{EndReason, Layout, Readers, SuiteManifest};
+use record::{EndReason, Readers, SuiteManifest};
 use render::budget::{BenchmarkPace, short_budget_of_suite};
 use render::one_line;
 
@@ -236,47 +234,25 @@ impl SuiteSession<'_> {
         let name = one_line(&self.entries[at].member.name);
         let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
         let entry = &mut self.entries[at];
-        let plan = &entry.member.plan;
-        let mut progress = self.screen.progress(plan).with_clock(self.clock.clone());
-        progress.begin_with(prefix);
-        let ended_before_ns = entry.state.as_ref().map_or(0, SessionState::ended_ns);
-        let user = self.guard.user().cloned();
-        // The entry creates the record at its own path.
-        let mut start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
-        start.readers = self.readers;
+        let member = entry.member;
+        let plan = &member.plan;
         let visit = Visit {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
             limits,
         };
-        let clock_origin_ns = monotonic_ns() - ended_before_ns;
-        let outcome = match &plan.workers {
-            None => {
-                let (mut runner, evidence) =
-                    ExecRunner::start(plan, user, CacheMonitors::default(), None, |_| Ok(()))?;
-                require_decider(plan, &evidence)?;
-                let (writer, tail, columns) =
-                    entry.keep(|path| start.create(path, evidence, clock_origin_ns))?;
-                runner.keep(&std::path::absolute(&entry.path)?, columns, clock_origin_ns)?;
-                entry.go(&mut runner, writer, tail, progress, visit)
-            }
-            Some(workers) => {
-                let maker = WorkerFactory::new(None, user)?;
-                let paces = std::mem::take(&mut entry.paces);
-                let mut runner = SliceRunner::new(plan, workers, maker)?.knowing(paces);
-                let (writer, tail, columns) = entry
-                    .keep(|path| start.create_record(path, slice_metrics(), clock_origin_ns))?;
-                let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
-                let next_step = entry.state.as_ref().map_or(0, SessionState::next_step);
-                runner.keep(&entry.path, layout, clock_origin_ns, next_step)?;
-                let outcome = entry.go(&mut runner, writer, tail, progress, visit);
-                entry.paces = runner.into_paces();
-                outcome
-            }
+        let paces = std::mem::take(&mut entry.paces);
+        let state = entry.state.as_ref();
+        let (beginning, clock) = (prefix, self.clock.clone());
+        let opening = Opening {
+            record: Some(&entry.path),
+            readers: self.readers,
+            visit: Some(VisitOpening { state, paces, beginning, clock }),
+            ..Opening::new(self.survey.clone(), &mut *self.guard, self.screen)
         };
-        let Some(end) =
-            outcome.with_context(|| format!("the benchmark {:?}", entry.member.name))?
-        else {
+        let session = Session::open(plan, opening)?;
+        let outcome = entry.go(session, visit);
+        let Some(end) = outcome.with_context(|| format!("the benchmark {:?}", member.name))? else {
             return Ok(false);
         };
         if end.reason == EndReason::Interrupted {
