@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the sources")]
 
 mod opening;
+mod plans;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};

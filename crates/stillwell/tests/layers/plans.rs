@@ -31,7 +31,8 @@ fn changes_a_plan(line: &str) -> bool {
 #[test]
 fn only_the_decision_changes_a_plan() {
     let found = sources_with(changes_a_plan);
-    let others: Vec<&String> = found.iter().filter(|file| !file.starts_with("record/plan/")).collect();
+    let others: Vec<&String> =
+        found.iter().filter(|file| !file.starts_with("record/plan/")).collect();
     assert!(others.is_empty(), "a plan is changed after it was decided in {others:?}");
     assert!(found.len() > 3, "the rule finds the places in record::plan: {found:?}");
 }
