@@ -90,10 +90,10 @@ pub fn text(
             let old = &session.record.header.plan.arms[arm.arm];
             interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
         }
-        if let Some(found) = &pair.distributions {
+        if let Some(deciles) = &pair.distributions {
             let last = if old.len() > 1 { "the last past session" } else { "old" };
             writeln!(out).ok();
-            out.push_str(&distributions::text("new", last, plan, found));
+            out.push_str(&distributions::text("new", last, plan, deciles));
         }
     }
     out

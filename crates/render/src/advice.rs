@@ -67,11 +67,11 @@ pub fn conclude(advice: &Advice) -> Conclusion {
 /// A step and its worth.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MeasuredStep {
-    /// Its name.
+    /// Name of the step.
     pub name: String,
     /// The options of `run` that take it.
     pub options: Vec<String>,
-    /// Its worth.
+    /// Worth of the step.
     #[serde(flatten)]
     pub worth: StepWorth,
 }
@@ -186,15 +186,15 @@ fn rows(advice: &Advice) -> Vec<Vec<String>> {
 }
 
 /// A ratio with its interval: `0.51 [0.40, 0.63]`.
-fn ratio(found: &RatioInterval) -> String {
+fn ratio(interval: &RatioInterval) -> String {
     let number = |value: f64| match value {
         ..10.0 => uncertain::fixed(value, 2),
         _ => uncertain::significant(value, 2),
     };
-    if !found.hi.is_finite() {
-        return format!("{} [?]", number(found.ratio));
+    if !interval.hi.is_finite() {
+        return format!("{} [?]", number(interval.ratio));
     }
-    format!("{} [{}, {}]", number(found.ratio), number(found.lo), number(found.hi))
+    format!("{} [{}, {}]", number(interval.ratio), number(interval.lo), number(interval.hi))
 }
 
 /// The options of a step. All steps together have too many for a table.

@@ -8,7 +8,7 @@ use crate::document::DocumentBody;
 use analysis::verdict::Verdict;
 use search::bisection::{BisectSearch, Commit, LayoutFinding, Observation, Relation};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BisectBody {
     /// The old end: the id of its commit.
@@ -46,7 +46,7 @@ struct CulpritEntry {
     head: String,
     /// The size, from fresh blocks.
     size: Relation,
-    /// The same over several link orders; null if no other one was measured.
+    /// The size over several link orders; null if no other one was measured.
     layout: Option<LayoutFinding>,
 }
 
@@ -66,7 +66,7 @@ struct UnresolvedEntry {
 /// A commit.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedCommit {
-    /// Its id.
+    /// Id of the commit.
     id: String,
     /// The first line of its message.
     subject: String,
@@ -75,7 +75,7 @@ struct ListedCommit {
 /// A commit that cannot be built or run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct UnbuildableCommit {
-    /// Its id.
+    /// Id of the commit.
     id: String,
     /// The reason.
     why: String,
@@ -84,11 +84,11 @@ struct UnbuildableCommit {
 /// A commit that was measured together with both ends of its range.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CommitProbe {
-    /// Its id.
+    /// Id of the commit.
     id: String,
-    /// It against the old end.
+    /// The commit against the old end.
     of_good: Relation,
-    /// It against the new end.
+    /// The commit against the new end.
     of_bad: Relation,
     /// Time of the measurement, s.
     seconds: f64,
@@ -99,25 +99,25 @@ impl DocumentBody for BisectBody {
 }
 
 pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (BisectBody, Conclusion) {
-    let (commits, found) = (search.graph().commits(), search.outcome());
+    let (commits, outcome) = (search.graph().commits(), search.outcome());
     let id = |commit: usize| commits[commit].id.clone();
     let listed = |list: &[usize]| {
         list.iter().map(|&commit| ListedCommit::of(&commits[commit])).collect::<Vec<_>>()
     };
-    let culprits = found.culprits.iter().map(|it| CulpritEntry {
+    let culprits = outcome.culprits.iter().map(|it| CulpritEntry {
         commits: listed(&it.commits),
         base: id(it.base),
         head: id(it.head),
         size: it.size,
         layout: it.layout.clone(),
     });
-    let unresolved = found.unresolved.iter().map(|it| UnresolvedEntry {
+    let unresolved = outcome.unresolved.iter().map(|it| UnresolvedEntry {
         good: id(it.lo),
         bad: id(it.hi),
         commits: listed(&it.commits),
         size: it.size,
     });
-    let failed = found.failed.iter();
+    let failed = outcome.failed.iter();
     let failed =
         failed.map(|(&commit, why)| UnbuildableCommit { id: id(commit), why: why.clone() });
     let probes = observations.iter().filter_map(|observation| match observation {
@@ -129,8 +129,8 @@ pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (Bisect
         }),
         _ => None,
     });
-    let effects = found.culprits.iter().map(|it| effect(id(it.head), id(it.base), &it.size));
-    let verdict = match found.culprits.is_empty() {
+    let effects = outcome.culprits.iter().map(|it| effect(id(it.head), id(it.base), &it.size));
+    let verdict = match outcome.culprits.is_empty() {
         true => FinalVerdict::Undecided,
         false => FinalVerdict::Found,
     };
@@ -139,14 +139,14 @@ pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (Bisect
         good: id(search.good),
         bad: id(search.bad),
         n_commits: search.between().len(),
-        ends: found.ends,
+        ends: outcome.ends,
         culprits: culprits.collect(),
         unresolved: unresolved.collect(),
         unbuildable: failed.collect(),
         probes: probes.collect(),
-        n_builds: found.n_builds,
-        build_s: found.build_s,
-        measure_s: found.measure_s,
+        n_builds: outcome.n_builds,
+        build_s: outcome.build_s,
+        measure_s: outcome.measure_s,
     };
     (body, conclusion)
 }

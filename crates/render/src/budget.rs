@@ -71,13 +71,13 @@ pub fn short_budget_of_suite(
         let n_missing = u64::from(min).saturating_sub(n_blocks);
         Some((n_missing, span_ns, span_ns.checked_div(n_blocks)? * u64::from(min)))
     };
-    let found: Vec<(u64, u64, u64)> = paces.iter().filter_map(needed).collect();
-    let n_short = found.iter().filter(|(n_missing, ..)| *n_missing > 0).count();
+    let needs: Vec<(u64, u64, u64)> = paces.iter().filter_map(needed).collect();
+    let n_short = needs.iter().filter(|(n_missing, ..)| *n_missing > 0).count();
     if n_short == 0 {
         return None;
     }
-    let needed_ns: u64 = found.iter().map(|(.., needed_ns)| needed_ns).sum();
-    let timed_ns: u64 = found.iter().map(|(_, span_ns, _)| span_ns).sum();
+    let needed_ns: u64 = needs.iter().map(|(.., needed_ns)| needed_ns).sum();
+    let timed_ns: u64 = needs.iter().map(|(_, span_ns, _)| span_ns).sum();
     // Warm-up, hooks and starts of workers take a proportional part of the time.
     let enough_ns = needed_ns as f64 * spent_ns as f64 / timed_ns.max(1) as f64;
     let has_suspects =

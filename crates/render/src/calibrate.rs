@@ -21,34 +21,34 @@ const BAR: usize = 50;
 const MARK: usize = BAR * 4 / 5;
 
 /// The output. All lines but the path of the record are at most 80 columns wide.
-pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> String {
+pub fn calibration(calibration: &PowerCalibration, label: &str, record: &Path) -> String {
     let mut out = String::new();
-    sizes(&mut out, found);
-    let alpha = level(found.alpha);
+    sizes(&mut out, calibration);
+    let alpha = level(calibration.alpha);
     out.push('\n');
     let text = format!(
         "How this was found: {} experiments for each slowdown, replayed from {} runs of {label}: {} pairs of runs each, \
          tests at {alpha}.",
-        found.n_replays, found.n_runs, found.n_pairs
+        calibration.n_replays, calibration.n_runs, calibration.n_pairs
     );
     wrap(&mut out, "", 0, &text);
-    table(&mut out, found);
-    tails(&mut out, found);
-    picture(&mut out, found);
+    table(&mut out, calibration);
+    tails(&mut out, calibration);
+    picture(&mut out, calibration);
     writeln!(out, "\nrecord: {}", record.display()).ok();
     out
 }
 
 type PowerField = fn(&Power) -> f64;
 
-fn table(out: &mut String, found: &PowerCalibration) {
+fn table(out: &mut String, calibration: &PowerCalibration) {
     let tests: [(&str, PowerField); 3] = [
         ("Stillwell", |power| power.stillwell),
         ("Welch t, A then B", |power| power.welch),
         ("Mann-Whitney, A then B", |power| power.mann_whitney),
     ];
     write!(out, "\n{:<23}", "called different").ok();
-    for power in &found.powers {
+    for power in &calibration.powers {
         let what = if power.ratio == 1.0 {
             "A/A".into()
         } else {
@@ -58,24 +58,24 @@ fn table(out: &mut String, found: &PowerCalibration) {
     }
     for (name, of) in tests {
         write!(out, "\n{name:<23}").ok();
-        for power in &found.powers {
+        for power in &calibration.powers {
             write!(out, "{:>8}", share(of(power))).ok();
         }
     }
     write!(out, "\n{:<23}", "pairs Stillwell took").ok();
-    for power in &found.powers {
+    for power in &calibration.powers {
         write!(out, "{:>8}", uncertain::fixed(power.stillwell_pairs, 0)).ok();
     }
     write!(out, "\n{:<23}", "called the same").ok();
-    for power in &found.powers {
+    for power in &calibration.powers {
         write!(out, "{:>8}", share(power.same)).ok();
     }
-    let alike = found.powers[0];
+    let alike = calibration.powers[0];
     out.push_str("\n\n");
     let text = format!(
         "A/A is the same program twice: {} of the experiments may be called different. Stillwell: {}; one after the \
          other: {} and {}.",
-        level(found.alpha),
+        level(calibration.alpha),
         share(alike.stillwell),
         share(alike.welch),
         share(alike.mann_whitney)
@@ -84,9 +84,9 @@ fn table(out: &mut String, found: &PowerCalibration) {
 }
 
 /// Slow tails of the new arm that the word "same" would have hidden.
-fn tails(out: &mut String, found: &PowerCalibration) {
+fn tails(out: &mut String, calibration: &PowerCalibration) {
     writeln!(out, "\n{:<38}{:>10}{:>10}", "slow tails of the new arm", "different", "same").ok();
-    for tail in &found.tails {
+    for tail in &calibration.tails {
         let times = match tail.factor {
             2.0.. => format!("{} times as long", uncertain::trimmed(tail.factor, 3)),
             factor => format!("{} longer", slowdown(factor - 1.0)),
@@ -97,9 +97,9 @@ fn tails(out: &mut String, found: &PowerCalibration) {
 }
 
 /// One bar for each slowdown, with a mark at 80 %.
-fn picture(out: &mut String, found: &PowerCalibration) {
+fn picture(out: &mut String, calibration: &PowerCalibration) {
     out.push_str("\nslowdowns that Stillwell finds\n");
-    for power in &found.powers[1..] {
+    for power in &calibration.powers[1..] {
         let n_full = (power.stillwell * BAR as f64).round() as usize;
         let cell = |at: usize| match at {
             at if at < n_full => '█',
@@ -114,14 +114,14 @@ fn picture(out: &mut String, found: &PowerCalibration) {
 }
 
 /// The smallest slowdown that a session finds in each time budget, and how to find smaller ones.
-fn sizes(out: &mut String, found: &PowerCalibration) {
+fn sizes(out: &mut String, calibration: &PowerCalibration) {
     let text = format!(
         "Stillwell finds a slowdown of {} here, in 80 % of sessions of {} pairs of runs.",
-        visible(found.visible),
-        found.n_pairs
+        visible(calibration.visible),
+        calibration.n_pairs
     );
     wrap(out, "", 0, &text);
-    for budget in &found.budgets {
+    for budget in &calibration.budgets {
         writeln!(
             out,
             "{:>10}: {:>8}  ({} pairs{})",
@@ -183,7 +183,7 @@ mod tests {
             welch: 0.42,
             mann_whitney: 0.517,
         };
-        let found = PowerCalibration {
+        let replayed = PowerCalibration {
             n_runs: 612,
             pace_ns: 5e6,
             n_pairs: 60,
@@ -204,7 +204,7 @@ mod tests {
                 },
             ],
         };
-        let page = calibration(&found, "./prog --fast", Path::new("/tmp/a.swell"));
+        let page = calibration(&replayed, "./prog --fast", Path::new("/tmp/a.swell"));
         assert!(page.lines().all(|line| width(line) <= COLUMNS), "{page}");
         insta::assert_snapshot!(page);
     }

@@ -274,11 +274,11 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
         writeln!(out, "| {} | `{program}` | {answer} | {by} | {why} | {time} |", cell(&name)).ok();
     }
     for attempt in campaign.attempts() {
-        let found = attempt.end.as_ref().map(unfair).unwrap_or_default();
+        let reasons = attempt.end.as_ref().map(unfair).unwrap_or_default();
         let accepted = attempt.end.iter().filter(|end| end.answer == AttemptAnswer::Accepted);
         let unchecked = accepted.flat_map(|end| &end.unchecked);
         let unchecked = unchecked.map(|it| format!("not checked: {}", one_line(it)));
-        for line in found.into_iter().chain(unchecked) {
+        for line in reasons.into_iter().chain(unchecked) {
             writeln!(out, "\n{}: {}", cell(&one_line(&attempt.name)), cell(&line)).ok();
         }
     }

@@ -22,10 +22,10 @@ pub struct CampaignBody<'a> {
     gain: Option<Gain>,
     /// The attempts, in order.
     attempts: Vec<AttemptEntry<'a>>,
-    /// What accepted attempts contribute to the present state, by `confirm --each`; missing without it.
+    /// Contributions of accepted attempts to the present state, by `confirm --each`; missing without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contributions: Vec<Contribution<'a>>,
-    /// What is left.
+    /// The remaining error rate and time.
     left: LeftOver,
     /// Time of building and measuring, s.
     seconds: f64,
@@ -40,16 +40,16 @@ pub struct AttemptBody<'a> {
     state: &'a Program,
     /// The state against the program of the beginning; null if it is the same.
     gain: Option<Gain>,
-    /// What is left.
+    /// The remaining error rate and time.
     left: LeftOver,
 }
 
 /// An attempt.
 #[derive(Debug, Serialize, JsonSchema)]
 struct AttemptEntry<'a> {
-    /// Its name.
+    /// Name of the attempt.
     name: &'a str,
-    /// What was tried.
+    /// The program that was tried.
     program: &'a Program,
     /// The error rate at which it was accepted or not.
     level: f64,
@@ -59,7 +59,7 @@ struct AttemptEntry<'a> {
     end: Option<&'a AttemptEnd>,
 }
 
-/// What an accepted attempt contributes.
+/// The contribution of an accepted attempt.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Contribution<'a> {
     /// The name of the attempt.
@@ -68,7 +68,7 @@ struct Contribution<'a> {
     gain: Gain,
 }
 
-/// What is left of a campaign.
+/// The remaining error rate and time of a campaign.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LeftOver {
     /// Attempts that share half of the error rate; later ones have less each.
@@ -123,9 +123,9 @@ pub fn attempt<'a>(campaign: &'a Campaign, facts: &CampaignFacts) -> (AttemptBod
         Some(AttemptAnswer::NotDecided) | None => FinalVerdict::Undecided,
     };
     // Prefer the size of the confirmation: the trial's is too good.
-    let found = end.and_then(|end| end.confirmation.or(end.trial));
+    let size = end.and_then(|end| end.confirmation.or(end.trial));
     let name = last.map_or("", |attempt| &attempt.name);
-    let effects = found.iter().map(|gain| effect(name, "accepted", gain)).collect();
+    let effects = size.iter().map(|gain| effect(name, "accepted", gain)).collect();
     let body = AttemptBody {
         attempt: last.map(entry),
         state: campaign.current(),

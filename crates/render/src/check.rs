@@ -39,7 +39,7 @@ pub struct CheckBody<'a> {
     record: String,
     /// When the session began, RFC 3339.
     created: &'a str,
-    /// What was found.
+    /// The findings.
     check: &'a RecordCheck,
 }
 
@@ -48,11 +48,11 @@ impl DocumentBody for CheckBody<'_> {
 }
 
 /// Writes the check as one JSON document.
-pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
+pub fn json(to: &mut impl io::Write, record: &Record, check: &RecordCheck) -> io::Result<()> {
     let header = &record.header;
     let (tool, created) = (&header.tool, &header.created);
-    let body = CheckBody { tool, record: path_text(&record.path), created, check: found };
-    let verdict = match found.verdict() {
+    let body = CheckBody { tool, record: path_text(&record.path), created, check };
+    let verdict = match check.verdict() {
         Steadiness::Stable => FinalVerdict::Stable,
         Steadiness::Unstable => FinalVerdict::Unstable,
         Steadiness::TooFewRuns | Steadiness::UnfitTimes => FinalVerdict::Undecided,
@@ -63,30 +63,30 @@ pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io
 
 /// The finding and the remedy; then a block for each candidate, and one for an unstable control. `has_all`: also the
 /// statistics of stable commands.
-pub fn text(record: &Record, found: &RecordCheck, has_all: bool, styles: &Styles) -> String {
+pub fn text(record: &Record, check: &RecordCheck, has_all: bool, styles: &Styles) -> String {
     let plan = &record.header.plan;
     let mut out = String::new();
-    conclusion(&mut out, record, found, styles);
+    conclusion(&mut out, record, check, styles);
     out.push('\n');
-    for arm in &found.arms {
+    for arm in &check.arms {
         if arm.is_control {
             control(&mut out, arm, styles);
         } else {
             block(&mut out, plan, arm, has_all, styles);
         }
     }
-    if found.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
+    if check.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
         wrap(&mut out, "", 0, RATE);
     }
-    outliers::not_recorded(&mut out, plan, found);
+    outliers::not_recorded(&mut out, plan, check);
     writeln!(out, "record: {}", record.path.display()).ok();
     out
 }
 
 /// Whether the commands are stable, and otherwise the consequence and the remedy.
-fn conclusion(out: &mut String, record: &Record, found: &RecordCheck, styles: &Styles) {
-    let with = |wanted: Steadiness| found.arms.iter().filter(move |arm| arm.steadiness == wanted);
-    let n = found.arms.iter().filter(|arm| !arm.is_control).count();
+fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &Styles) {
+    let with = |wanted: Steadiness| check.arms.iter().filter(move |arm| arm.steadiness == wanted);
+    let n = check.arms.iter().filter(|arm| !arm.is_control).count();
     let unstable: Vec<String> =
         with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
     let n_unknown = with(Steadiness::TooFewRuns).count() + with(Steadiness::UnfitTimes).count();
@@ -113,7 +113,7 @@ fn conclusion(out: &mut String, record: &Record, found: &RecordCheck, styles: &S
         "`stillwell noise {file}` names what took the time; then measure again with {}",
         audience.own_cpu()
     );
-    let warmups = found.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
+    let warmups = check.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
     if let Some(n) = warmups.max() {
         remedy += &format!("; for the slow start, {}", audience.warmups(n));
     }
@@ -143,8 +143,8 @@ fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &
         );
         wrap(out, "   ", INDENT, &text);
     }
-    if let Some(found) = &arm.outliers {
-        outliers::block(out, plan, found, arm.n_runs);
+    if let Some(outliers) = &arm.outliers {
+        outliers::block(out, plan, outliers, arm.n_runs);
     }
     out.push('\n');
 }
@@ -258,13 +258,13 @@ mod tests {
     fn the_verdict_is_coloured_and_not_counted() {
         let mut record = record(&["a"]);
         (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
-        let found = check_record(&record);
-        let colored = text(&record, &found, true, &Styles::colored());
+        let check = check_record(&record);
+        let colored = text(&record, &check, true, &Styles::colored());
         assert!(
             host::terminal::escaped(&colored).contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "),
             "{colored:?}"
         );
         let stripped = anstream::adapter::strip_str(&colored).to_string();
-        assert_eq!(stripped, text(&record, &found, true, &Styles::plain()));
+        assert_eq!(stripped, text(&record, &check, true, &Styles::plain()));
     }
 }

@@ -103,7 +103,7 @@ fn cell(value: Option<f64>) -> String {
 
 /// Ratio, interval ends and verdict of each arm, by the arm's index.
 fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
-    let mut found: Vec<[String; 4]> = vec![Default::default(); judged.analysis.arms.len()];
+    let mut ratios: Vec<[String; 4]> = vec![Default::default(); judged.analysis.arms.len()];
     for (comparison, judgement) in judged.pairs() {
         let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
             (Some(shown), _) => (
@@ -114,11 +114,11 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
             (None, _) => ([None; 3], ""),
         };
         let [ratio, lo, hi] = numbers.map(cell);
-        if let Some(slot) = found.get_mut(comparison.arm) {
+        if let Some(slot) = ratios.get_mut(comparison.arm) {
             *slot = [ratio, lo, hi, verdict.into()];
         }
     }
-    found
+    ratios
 }
 
 /// The verdict in the spelling of `--json`.

@@ -23,13 +23,13 @@ pub(super) fn text(new: &str, old: &str, plan: &Plan, distributions: &Distributi
     let measured = if plan.control.is_some() { " as measured" } else { "" };
     let of = format!("deciles of {new} ÷ those of {old}{measured}");
     match distributions {
-        Distributions::Paired(found) => {
-            let level = uncertain::trimmed((1.0 - found.alpha) * 100.0, 6);
+        Distributions::Paired(paired) => {
+            let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
             let band = format!("with a band that holds all nine at {level} %");
             line(&mut out, &format!("{of}, {band}:"));
-            table(&mut out, &found.deciles);
-            line(&mut out, &where_they_differ(&found.deciles));
-            distances(&mut out, found);
+            table(&mut out, &paired.deciles);
+            line(&mut out, &where_they_differ(&paired.deciles));
+            distances(&mut out, paired);
         }
         Distributions::Unpaired { deciles, because } => {
             line(&mut out, &format!("{of}:"));
@@ -179,30 +179,31 @@ fn where_they_differ(deciles: &[Decile]) -> String {
     }
 }
 
-fn distances(out: &mut String, found: &PairedDistributions) {
+fn distances(out: &mut String, paired: &PairedDistributions) {
     const NAME: usize = 20;
     const VALUE: usize = 22;
     writeln!(out, "{:1$}{2:<VALUE$}of the shape", "", INDENT + NAME, "any difference").ok();
     let mut row = |name: &str, of: &dyn Fn(&Distances) -> String| {
-        let (any, shape) = (of(&found.difference), of(&found.shape));
+        let (any, shape) = (of(&paired.difference), of(&paired.shape));
         writeln!(out, "{:INDENT$}{name:<NAME$}{any:<VALUE$}{shape}", "").ok();
     };
     let chance = |p: f64| format!("p = {}", uncertain::trimmed(p, 2));
     row("Kolmogorov-Smirnov", &|distances| {
-        let found = distances.kolmogorov_smirnov;
-        format!("{:>6}  {}", uncertain::fixed(found.value, 3), chance(found.p))
+        let test = distances.kolmogorov_smirnov;
+        format!("{:>6}  {}", uncertain::fixed(test.value, 3), chance(test.p))
     });
     row("Anderson-Darling", &|distances| match distances.anderson_darling {
-        Some(found) => format!("{:>6}  {}", uncertain::fixed(found.value, 2), chance(found.p)),
+        Some(test) => format!("{:>6}  {}", uncertain::fixed(test.value, 2), chance(test.p)),
         None => "all times are equal".into(),
     });
-    let typical = uncertain::significant(found.typical_ratio, 5);
+    let typical = uncertain::significant(paired.typical_ratio, 5);
     let mut note = format!(
         "of the shape: with the typical ratio {typical} taken out; p by re-labelling, for display: the verdict is \
          the one above"
     );
-    if found.n_pairs < found.n_pairs_of {
-        write!(note, "; from {} of {} pairs, evenly spaced", found.n_pairs, found.n_pairs_of).ok();
+    if paired.n_pairs < paired.n_pairs_of {
+        write!(note, "; from {} of {} pairs, evenly spaced", paired.n_pairs, paired.n_pairs_of)
+            .ok();
     }
     line(out, &note);
 }
@@ -236,9 +237,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn show(found: PairedDistributions) -> String {
+    fn show(paired: PairedDistributions) -> String {
         let plan = record(&["old", "new"]).header.plan;
-        let text = text("2", "1", &plan, &Distributions::Paired(found));
+        let text = text("2", "1", &plan, &Distributions::Paired(paired));
         for line in text.lines() {
             assert!(width(line) <= columns(), "{} columns: {line}", width(line));
             assert_eq!(line.trim_end(), line);
@@ -297,8 +298,8 @@ mod tests {
         let decile = |number| Decile { share: f64::from(number) / 10.0, ratio: 1.1, band: None };
         let deciles: Vec<_> = (1..=9).map(decile).collect();
         let show = |plan: &Plan, because| {
-            let found = Distributions::Unpaired { deciles: deciles.clone(), because };
-            text("new", "old", plan, &found)
+            let distributions = Distributions::Unpaired { deciles: deciles.clone(), because };
+            text("new", "old", plan, &distributions)
         };
         let plan = record(&["old"]).header.plan;
         let separate = show(&plan, NoTest::SeparateRecords);

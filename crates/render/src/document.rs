@@ -34,9 +34,9 @@ pub struct Document<'a, Body> {
     schema: &'static str,
     /// The version of the schema.
     version: u32,
-    /// What was found, how sure that is, and what to do next.
+    /// The result, its certainty, and the next action.
     conclusion: Conclusion,
-    /// What went wrong, if something did; then the numbers are those of all that had finished before.
+    /// The error, if any; then the numbers are from everything that had finished before.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a ErrorObject>,
     #[serde(flatten)]
@@ -66,7 +66,7 @@ pub struct ErrorDocument {
     schema: &'static str,
     /// The version of the schema.
     version: u32,
-    /// What went wrong.
+    /// The error.
     error: ErrorObject,
 }
 
@@ -79,12 +79,12 @@ pub fn write_error(to: &mut impl Write, error: ErrorObject) -> io::Result<()> {
     pretty(to, &ErrorDocument { schema, version, error })
 }
 
-/// What went wrong.
+/// An error of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErrorObject {
-    /// What kind of error it is.
+    /// The kind of error.
     pub code: ErrorCode,
-    /// What failed, where, why, and what to do: the text that is on standard error too.
+    /// Subject, place, cause and remedy: the text that is on standard error too.
     pub message: String,
     /// The exit code of the program.
     pub exit_code: u8,

@@ -8,7 +8,6 @@ use model::values::{CPU, VALUE};
 use record::plan::Plan;
 use record::{Record, Row};
 
-/// ns in a second.
 pub(super) const SECOND_NS: f64 = 1e9;
 const HYPERFINE_CPU: &str = "time_cpu";
 
@@ -81,15 +80,15 @@ impl ExportMetric {
                 max: net(times.max),
             });
         }
-        let found: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        let metric: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
         let net = |base: f64| (base - self.subtracted) / self.size;
         Some(ExportSummary {
-            count: found.n,
-            mean: net(found.mean),
-            stddev: found.sd.map(|sd| sd / self.size),
-            median: net(found.median),
-            min: net(found.min),
-            max: net(found.max),
+            count: metric.n,
+            mean: net(metric.mean),
+            stddev: metric.sd.map(|sd| sd / self.size),
+            median: net(metric.median),
+            min: net(metric.min),
+            max: net(metric.max),
         })
     }
 }

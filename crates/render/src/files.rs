@@ -30,13 +30,12 @@ const NO_VERDICT: &str = "they are from separate sessions: drift between them is
 /// A file of the comparison.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchmarkFile {
-    /// Its path.
+    /// Path of the file.
     pub file: String,
     /// The program that wrote it.
     pub tool: String,
 }
 
-/// Layout of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComparisonLayout {
     pub style: TableStyle,
@@ -48,40 +47,45 @@ pub struct ComparisonLayout {
 }
 
 /// The files, their differences, the benchmarks with ratios, and the limits of these ratios.
-pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonLayout) -> String {
+pub fn text(
+    sides: &[BenchmarkFile],
+    comparison: &FilesComparison,
+    shown: ComparisonLayout,
+) -> String {
     let mut out = String::new();
     for (index, side) in sides.iter().enumerate() {
         let mark = if index == 0 { "  (reference)" } else { "" };
         let tool = if side.tool.is_empty() { String::new() } else { format!("  {}", side.tool) };
         writeln!(out, "{:<3}{}{mark}{tool}", index + 1, side.file).ok();
     }
-    for it in &found.differences {
+    for it in &comparison.differences {
         let text = format!("{} differs: {}; {} in {}", it.key, it.reference, it.other, it.file + 1);
         wrap(&mut out, "", 3, &text);
     }
     out.push('\n');
-    body(&mut out, found, shown);
-    for (index, names) in found.alone.iter().enumerate().filter(|(_, names)| !names.is_empty()) {
+    body(&mut out, comparison, shown);
+    for (index, names) in comparison.alone.iter().enumerate().filter(|(_, names)| !names.is_empty())
+    {
         wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
     }
-    if let Some(text) = other_processors(found) {
+    if let Some(text) = other_processors(comparison) {
         wrap(&mut out, "", 0, &text);
     }
-    if !found.lines.is_empty() {
+    if !comparison.lines.is_empty() {
         let text = format!(
             "ratios of {}, new ÷ reference: above 1 is slower, or more. They are estimates; {}",
-            plural(found.by),
-            match found.by {
+            plural(comparison.by),
+            match comparison.by {
                 FileStatistic::T0 => "the error is that of t0",
                 _ => "the error is that of the scatter between processes",
             }
         );
         wrap(&mut out, "", 0, &text);
-        limits(&mut out, found);
+        limits(&mut out, comparison);
         if shown.is_in_words {
             wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");
         }
-        if has_unknown(found) {
+        if has_unknown(comparison) {
             wrap(
                 &mut out,
                 "",
@@ -95,9 +99,9 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
 }
 
 /// Appends a table for each tag, and one for all benchmarks.
-fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
+fn body(out: &mut String, comparison: &FilesComparison, shown: ComparisonLayout) {
     let mut tags: Vec<&str> = Vec::new();
-    for tag in found.lines.iter().flat_map(|line| &line.tags) {
+    for tag in comparison.lines.iter().flat_map(|line| &line.tags) {
         if !tags.contains(&tag.as_str()) {
             tags.push(tag);
         }
@@ -105,35 +109,35 @@ fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
     tags.sort_unstable();
     for tag in &tags {
         let lines: Vec<&BenchmarkLine> =
-            found.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();
+            comparison.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();
         writeln!(out, "tag {tag}").ok();
-        part(out, found, &lines, shown);
+        part(out, comparison, &lines, shown);
     }
     if !tags.is_empty() {
         out.push_str("all benchmarks\n");
     }
-    part(out, found, &found.lines.iter().collect::<Vec<_>>(), shown);
+    part(out, comparison, &comparison.lines.iter().collect::<Vec<_>>(), shown);
 }
 
 fn part(
     out: &mut String,
-    found: &FilesComparison,
+    comparison: &FilesComparison,
     lines: &[&BenchmarkLine],
     shown: ComparisonLayout,
 ) {
     let (kept, hidden): (Vec<&BenchmarkLine>, Vec<&BenchmarkLine>) =
         lines.iter().copied().partition(|line| differs(line, shown.less_than));
-    let n_files = found.alone.len();
+    let n_files = comparison.alone.len();
     if shown.group_by_speed {
         for file in 1..n_files {
-            groups(out, found, &kept, file);
+            groups(out, comparison, &kept, file);
             // Over all benchmarks: a mean without the hardly changed ones would exaggerate.
             if let Some(mean) = geometric_mean(lines.iter().copied(), file) {
                 writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
             }
         }
     } else if !kept.is_empty() || lines.len() > 1 {
-        out.push_str(&benchmarks(&kept, lines, found, shown));
+        out.push_str(&benchmarks(&kept, lines, comparison, shown));
     }
     if !hidden.is_empty() {
         let names: Vec<&str> = hidden.iter().map(|line| line.name.as_str()).collect();
@@ -154,10 +158,10 @@ fn differs(line: &BenchmarkLine, by: f64) -> bool {
 fn benchmarks(
     kept: &[&BenchmarkLine],
     all: &[&BenchmarkLine],
-    found: &FilesComparison,
+    comparison: &FilesComparison,
     shown: ComparisonLayout,
 ) -> String {
-    let n_files = found.alone.len();
+    let n_files = comparison.alone.len();
     let less = || all.iter().filter(|line| !line.more_is_better);
     let words = match (less().count(), less().all(|line| line.unit == ResultUnit::Time)) {
         (0, _) => RATE,
@@ -165,11 +169,11 @@ fn benchmarks(
         (_, false) => OTHER,
     };
     let change = |line: &BenchmarkLine, cell: &FileCell| match (cell.ratio, cell.difference) {
-        (Some(found), _) if shown.is_in_words => in_words(found, line),
-        (Some(found), _) => ratio(found),
+        (Some(factor), _) if shown.is_in_words => in_words(factor, line),
+        (Some(factor), _) => ratio(factor),
         (None, difference) => difference.map_or_else(String::new, |it| signed(&line.unit, it)),
     };
-    let by = singular(found.by);
+    let by = singular(comparison.by);
     let mut heading = vec!["benchmark".to_owned(), format!("{by} of 1")];
     for file in 2..=n_files {
         heading.extend([format!("{by} of {file}"), format!("{file} ÷ 1")]);
@@ -177,7 +181,9 @@ fn benchmarks(
     let row = |line: &&BenchmarkLine| {
         let mut row = vec![one_line(&line.name)];
         for (index, cell) in line.cells.iter().enumerate() {
-            row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(line, cell, found.by)));
+            row.push(
+                cell.as_ref().map_or_else(|| "-".into(), |cell| middle(line, cell, comparison.by)),
+            );
             if index > 0 {
                 row.push(cell.as_ref().map_or_else(String::new, |cell| change(line, cell)));
             }
@@ -209,15 +215,15 @@ const OTHER: ChangeWords = ["more", "less"];
 const RATE: ChangeWords = ["more (better)", "less (worse)"];
 
 /// A ratio in the style of pyperf's tables: both factors are above 1, so 0.5 is `2.00× faster`.
-fn in_words(found: UncertainValue, line: &BenchmarkLine) -> String {
+fn in_words(uncertain: UncertainValue, line: &BenchmarkLine) -> String {
     let words = match line.unit {
         ResultUnit::Time => TIME,
         _ if line.more_is_better => RATE,
         _ => OTHER,
     };
-    match ChangeGroup::of(found) {
+    match ChangeGroup::of(uncertain) {
         ChangeGroup::Within => "not significant".into(),
-        _ => factor(found.value, words),
+        _ => factor(uncertain.value, words),
     }
 }
 
@@ -273,11 +279,11 @@ fn ratio(ratio: UncertainValue) -> String {
 }
 
 /// Appends one file's benchmarks in groups (slower, faster, no difference, unknown), the largest difference first.
-fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
-    if found.alone.len() > 2 {
+fn groups(out: &mut String, comparison: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
+    if comparison.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
     }
-    let by = found.by;
+    let by = comparison.by;
     let is_all_time = lines.iter().all(|line| line.unit == ResultUnit::Time);
     let headings = [
         (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
@@ -299,10 +305,10 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
             continue;
         }
         writeln!(out, "{heading}, by the estimate of {} ({}):", singular(by), these.len()).ok();
-        let rows = these.iter().map(|(line, cell, found)| {
+        let rows = these.iter().map(|(line, cell, factor)| {
             let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
             let name = one_line(&line.name);
-            vec![name, old, "→".into(), middle(line, cell, by), ratio(*found)]
+            vec![name, old, "→".into(), middle(line, cell, by), ratio(*factor)]
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
         cut_names(&vec![String::new(); 6], &mut rows);
@@ -325,9 +331,9 @@ impl DocumentBody for FilesBody<'_> {
 }
 
 /// The answer of files: estimates of separate sessions, which have no verdict.
-fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
+fn conclusion(sides: &[BenchmarkFile], comparison: &FilesComparison) -> Conclusion {
     let reference = sides.first().map(|side| side.file.clone());
-    let effects = found.lines.iter().flat_map(|line| {
+    let effects = comparison.lines.iter().flat_map(|line| {
         let ratios = line.cells.iter().zip(sides).skip(1);
         ratios.filter_map(|(cell, side)| {
             let ratio = cell.as_ref()?.ratio?;
@@ -350,8 +356,8 @@ fn conclusion(sides: &[BenchmarkFile], found: &FilesComparison) -> Conclusion {
 pub fn json(
     to: &mut impl io::Write,
     sides: &[BenchmarkFile],
-    found: &FilesComparison,
+    comparison: &FilesComparison,
 ) -> io::Result<()> {
-    let body = FilesBody { files: sides, comparison: found };
-    document::write(to, &body, conclusion(sides, found), None)
+    let body = FilesBody { files: sides, comparison };
+    document::write(to, &body, conclusion(sides, comparison), None)
 }

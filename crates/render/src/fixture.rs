@@ -12,7 +12,6 @@ use analysis::{
 use model::values::TimShape;
 use record::{EndReason, Record};
 
-/// A closed pipe.
 pub struct ClosedPipe;
 
 impl io::Write for ClosedPipe {

@@ -56,8 +56,8 @@ fn word(answer: GateAnswer) -> &'static str {
 }
 
 /// The interval of a value, relative to the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
-pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
-    let Interval { lo, hi } = found.interval;
+pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
+    let Interval { lo, hi } = answer.interval;
     let text = |value: f64| {
         let unit = unit_of_arm(arm, value);
         let shown = |digits: i32| uncertain::significant(value / unit.size, digits);
@@ -78,7 +78,7 @@ pub fn at_most(found: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
     };
     let unit = unit_of_arm(arm, ceiling.value);
     let most = unit.label(&uncertain::trimmed(ceiling.value / unit.size, 6));
-    match found.answer {
+    match answer.answer {
         GateAnswer::Fail => format!("{range}, all of it above {most}"),
         GateAnswer::Pass => format!("{range}, none of it above {most}"),
         GateAnswer::Undecided => format!("{range}, so more than {most} is not excluded"),
@@ -95,9 +95,9 @@ fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
     let Some(at) = gate.by else {
         return format!("gate: {word}: nothing is compared, exit code {code}\n");
     };
-    let (found, judgement) = (&analysis.comparisons[at], &judgements[at]);
+    let (comparison, judgement) = (&analysis.comparisons[at], &judgements[at]);
     let name = |arm: usize| shorten(&plan.full_label(arm), NAME_MAX);
-    let (new, old) = (name(found.arm), name(found.reference));
+    let (new, old) = (name(comparison.arm), name(comparison.reference));
     let of = match judgements.len() {
         1 => String::new(),
         n if QuantityWords::of(plan).is_time() => {
@@ -105,12 +105,12 @@ fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
         }
         n => format!(" (the worst of {n} comparisons)"),
     };
-    let (by, remedy) = evidence(&found.evidence, judgement, gate.answer, fail_on, plan);
+    let (by, remedy) = evidence(&comparison.evidence, judgement, gate.answer, fail_on, plan);
     format!("gate: {word}: {new} against {old}{of} {by}, exit code {code}{remedy}\n")
 }
 
 /// The line for records of different sessions, which never have a verdict.
-pub fn of_sessions(code: u8) -> String {
+pub fn line_without_verdict(code: u8) -> String {
     format!(
         "gate: not decided: separate sessions have no verdict, exit code {code}; time both programs in one session\n"
     )

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::closing::n_timed_out;
-use crate::conclusion::{Conclusion, FinalVerdict, of_session};
+use crate::conclusion::{Conclusion, FinalVerdict, session_conclusion};
 use crate::document::{self, DocumentBody, ErrorCode, ErrorObject};
 use crate::gate_result::GateResult;
 use crate::gate_row::GateRow;
@@ -57,10 +57,10 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
     match result.measured {
         None => Conclusion::of(verdict),
         Some(judged) => {
-            let found = of_session(judged);
+            let timed = session_conclusion(judged);
             // An open verdict does not matter if the gate passes or fails.
-            let next = found.next.filter(|_| verdict == FinalVerdict::Undecided);
-            Conclusion { verdict, next, ..found }
+            let next = timed.next.filter(|_| verdict == FinalVerdict::Undecided);
+            Conclusion { verdict, next, ..timed }
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'a> GateResult<'a> {
         let Some(judged) = self.measured else { return Vec::new() };
         let times = ComparedTimes::of(judged.analysis, judged.judgements);
         let plan = &judged.record.header.plan;
-        let row = |(found, judgement)| self.row(plan, &times, found, judgement);
+        let row = |(comparison, judgement)| self.row(plan, &times, comparison, judgement);
         judged.pairs().map(row).collect()
     }
 
@@ -123,11 +123,11 @@ impl<'a> GateResult<'a> {
         &self,
         plan: &Plan,
         times: &ComparedTimes,
-        found: &Comparison,
+        comparison: &Comparison,
         judgement: &Judgement,
     ) -> GateRow {
-        let name = plan.arms[found.arm].benchmark.clone().unwrap_or_default();
-        let test = found.evidence.test();
+        let name = plan.arms[comparison.arm].benchmark.clone().unwrap_or_default();
+        let test = comparison.evidence.test();
         let paired = test.ok();
         let ratio = paired.map(|paired| judgement.shown(paired));
         let work = self.work.iter().find(|(benchmark, _)| *benchmark == name).map(|it| it.1);
@@ -135,7 +135,7 @@ impl<'a> GateResult<'a> {
             Some(_) => answer(judgement, work.as_ref(), self.fail_on.limit()),
             None => (GateAnswer::Pass, DecidedBy::Time),
         };
-        let ceiling = self.ceiling_of(plan, found.arm);
+        let ceiling = self.ceiling_of(plan, comparison.arm);
         // A failing slowdown is reported before a failing value.
         let (answer, by) = match &ceiling {
             Some((answer, _)) if by_change.0.and(*answer) != by_change.0 => {
@@ -148,7 +148,8 @@ impl<'a> GateResult<'a> {
             let unit = unit_of_arm(&plan.arms[arm], time.value);
             Some(unit.label(&t0::beside_ratio(unit, time)))
         };
-        let [base, head] = [found.reference, found.arm].map(|arm| value(arm).unwrap_or_default());
+        let [base, head] =
+            [comparison.reference, comparison.arm].map(|arm| value(arm).unwrap_or_default());
         let open = test.err().map_or("undecided".into(), |because| no_test(because, plan.policy));
         let row = GateRow {
             name,
@@ -181,8 +182,8 @@ impl<'a> GateResult<'a> {
     fn ceiling_of(&self, plan: &Plan, arm: usize) -> Option<(GateAnswer, String)> {
         let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
         let answers = against_ceiling(plan, &judged.analysis.arms, ceiling).ok()?;
-        let found = answers.into_iter().find(|it| it.arm == arm)?;
-        Some((found.answer, at_most(&found, ceiling, &plan.arms[arm])))
+        let answer = answers.into_iter().find(|it| it.arm == arm)?;
+        Some((answer.answer, at_most(&answer, ceiling, &plan.arms[arm])))
     }
 
     /// The meaning of a row. A row's own meaning is for undecided times.

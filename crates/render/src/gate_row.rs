@@ -13,7 +13,7 @@ use analysis::{PairedTest, RatioInterval};
 /// A benchmark of a gate.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GateRow {
-    /// Its name.
+    /// Name of the benchmark.
     pub(super) name: String,
     #[serde(skip)]
     pub(super) base: String,
@@ -23,14 +23,14 @@ pub struct GateRow {
     pub(super) ratio: Option<RatioInterval>,
     #[serde(skip)]
     pub(super) numbers: String,
-    /// What it means, in a few words.
+    /// The meaning in a few words.
     #[serde(skip)]
     pub(super) meaning: String,
-    /// Its verdict.
+    /// The verdict on the times.
     pub(super) verdict: Verdict,
     /// Whether it passes, by times and work together.
     pub answer: GateAnswer,
-    /// What the answer rests on.
+    /// The quantity that the answer rests on.
     pub(super) by: DecidedBy,
     /// The instructions, if they were counted.
     #[serde(rename = "instructions")]

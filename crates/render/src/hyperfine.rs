@@ -337,8 +337,8 @@ impl<'a> ResultV1<'a> {
         let arm = series.planned();
         let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
         let mean_s = |name: &str| {
-            let found = summary.metrics.iter().find(|metric| metric.name == name);
-            found.map_or(0.0, |metric| metric.mean / SECOND_NS)
+            let metric = summary.metrics.iter().find(|metric| metric.name == name);
+            metric.map_or(0.0, |metric| metric.mean / SECOND_NS)
         };
         let has_memory = series.record.rows.has(Metric::MaxrssKib);
         let memory = |row: &Row| match row.get(Metric::MaxrssKib) {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::conclusion::of_session;
+use crate::conclusion::session_conclusion;
 use crate::document::{self, DocumentBody, ErrorObject};
 use crate::stats_table::Statistics;
 use analysis::series::ValueSeries;
@@ -32,7 +32,7 @@ pub struct SessionBody<'a> {
     plan: &'a Plan,
     /// The machine and its state at the start.
     facts: &'a Facts,
-    /// What could not be measured, with reasons and remedies.
+    /// Quantities that could not be measured, with reasons and remedies.
     gaps: &'a [Gap],
     /// The numbers.
     analysis: &'a Analysis,
@@ -61,7 +61,7 @@ pub fn write(
         analysis,
         judgements,
     };
-    document::write(to, &body, of_session(judged), error)
+    document::write(to, &body, session_conclusion(judged), error)
 }
 
 #[derive(Serialize)]
@@ -85,20 +85,20 @@ struct ArmStatistics<'a> {
 }
 
 /// Writes the statistics of `stats`; times are in ns.
-pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io::Result<()> {
-    let arms = found.arms.iter().zip(found.estimators);
+pub fn stats(to: &mut impl Write, record: &Record, statistics: Statistics<'_>) -> io::Result<()> {
+    let arms = statistics.arms.iter().zip(statistics.estimators);
     let document = StatisticsDocument {
         tool: &record.header.tool,
         record: path_text(&record.path),
         created: &record.header.created,
-        reference: found.plan.reference,
-        control: found.plan.control,
-        tim: found.tim,
+        reference: statistics.plan.reference,
+        control: statistics.plan.control,
+        tim: statistics.tim,
         arms: arms
             .map(|(summary, estimators)| ArmStatistics {
                 summary,
                 estimators: estimators.as_ref(),
-                launches: found.series.get(summary.arm).and_then(Option::as_ref),
+                launches: statistics.series.get(summary.arm).and_then(Option::as_ref),
             })
             .collect(),
     };
@@ -120,7 +120,7 @@ mod tests {
         let estimators = estimators(&arms, tim);
         let plan = &record.header.plan;
         let mut out = Vec::new();
-        let found = Statistics {
+        let statistics = Statistics {
             plan,
             arms: &arms,
             estimators: &estimators,
@@ -128,7 +128,7 @@ mod tests {
             series: &[],
             imported: None,
         };
-        stats(&mut out, &record, found).unwrap();
+        stats(&mut out, &record, statistics).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let arm = &document["arms"][1];
         assert_eq!(document["tim"]["n"], 6);

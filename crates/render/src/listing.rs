@@ -19,8 +19,8 @@ pub struct ListedRecord {
 }
 
 /// A line for each record. `n_more`: number of older ones.
-pub fn text(found: &[ListedRecord], n_more: usize) -> String {
-    if found.is_empty() {
+pub fn text(records: &[ListedRecord], n_more: usize) -> String {
+    if records.is_empty() {
         return "there is no such record\n".into();
     }
     let row = |it: &ListedRecord| {
@@ -31,7 +31,7 @@ pub fn text(found: &[ListedRecord], n_more: usize) -> String {
     };
     let heading = table::cells(&["measured", "what", "record"]);
     let mut out =
-        table::plain(std::iter::once(heading).chain(found.iter().map(row)).collect(), &[]);
+        table::plain(std::iter::once(heading).chain(records.iter().map(row)).collect(), &[]);
     if n_more > 0 {
         out += &format!("{n_more} older ones; a part of a command lists all that have it\n");
     }

@@ -58,9 +58,9 @@ fn build(judged: Judged<'_>) -> MarkupTable {
         let time =
             times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
-        let found = judged.pairs().rfind(|(found, _)| found.arm == arm.arm);
-        let (ratio, verdict) = found.map_or_else(Default::default, |(found, judgement)| {
-            ratio_and_word(&found.evidence, judgement, plan)
+        let pair = judged.pairs().rfind(|(comparison, _)| comparison.arm == arm.arm);
+        let (ratio, verdict) = pair.map_or_else(Default::default, |(comparison, judgement)| {
+            ratio_and_word(&comparison.evidence, judgement, plan)
         });
         let is_reference = arm.arm == plan.reference;
         let has_ratio = is_reference && times.has_ratios();
@@ -237,9 +237,9 @@ mod tests {
         record.header.plan.metrics =
             names.map(|(name, unit)| MetricChoice { name: name.into(), unit }).to_vec();
         let mut analysis = analysis(&record, &[1e6]);
-        let found = &mut analysis.arms[0].metrics;
-        found.retain(|metric| metric.name == "wall");
-        found.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
+        let metrics = &mut analysis.arms[0].metrics;
+        metrics.retain(|metric| metric.name == "wall");
+        metrics.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
         let text = table(
             Markup::Markdown,
             Judged { record: &record, analysis: &analysis, judgements: &[] },

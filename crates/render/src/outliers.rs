@@ -9,32 +9,32 @@ use record::plan::Plan;
 const INDENT: usize = 3;
 
 /// Appends the number of outliers, their total excess time, and a table of the largest.
-pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usize) {
-    if found.n == 0 {
+pub(super) fn block(out: &mut String, plan: &Plan, outliers: &Outliers, n_runs: usize) {
+    if outliers.n == 0 {
         out.push_str("   outliers: none\n");
         return;
     }
-    let fence = short_time(found.fence_ns);
-    let are = if found.n == 1 { "is" } else { "are" };
+    let fence = short_time(outliers.fence_ns);
+    let are = if outliers.n == 1 { "is" } else { "are" };
     let mut text = format!(
         "outliers: {} of {n_runs} runs {are} above {fence}, {} above the median in all",
-        found.n,
-        short_time(found.total.excess_ns)
+        outliers.n,
+        short_time(outliers.total.excess_ns)
     );
-    let parts = parts(&found.total);
+    let parts = parts(&outliers.total);
     if !parts.is_empty() {
         text += &format!(": {}", parts.join(", "));
     }
-    match (found.n_without_cause, found.n) {
+    match (outliers.n_without_cause, outliers.n) {
         (0, _) => {}
         (n, all) if n == all => text += "; no cause recorded",
         (n, _) => text += &format!("; {n} without a recorded cause"),
     }
-    if found.largest.len() < found.n {
-        text += &format!("; the {} largest:", found.largest.len());
+    if outliers.largest.len() < outliers.n {
+        text += &format!("; the {} largest:", outliers.largest.len());
     }
     wrap(out, "   ", INDENT, &text);
-    table(out, plan, &found.largest);
+    table(out, plan, &outliers.largest);
 }
 
 /// The parts of the excess time above 1 %, relative to the median run.
@@ -111,13 +111,13 @@ fn causes(outlier: &Outlier) -> String {
 }
 
 /// Appends a note on missing evidence for causes, if there are outliers.
-pub(super) fn not_recorded(out: &mut String, plan: &Plan, found: &RecordCheck) {
+pub(super) fn not_recorded(out: &mut String, plan: &Plan, check: &RecordCheck) {
     let has_outliers =
-        found.arms.iter().any(|arm| arm.outliers.as_ref().is_some_and(|outliers| outliers.n > 0));
-    if !has_outliers || found.not_recorded.is_empty() {
+        check.arms.iter().any(|arm| arm.outliers.as_ref().is_some_and(|outliers| outliers.n > 0));
+    if !has_outliers || check.not_recorded.is_empty() {
         return;
     }
-    let names = found.not_recorded.join(", ");
+    let names = check.not_recorded.join(", ");
     let why = if plan.evidence {
         "not on this machine (why: `stillwell show --json`, gaps)"
     } else {

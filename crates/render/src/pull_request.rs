@@ -222,13 +222,13 @@ mod tests {
     #[test]
     fn the_same_programs_pass_without_a_measurement() {
         let same = ["b".to_owned()];
-        let found = result(&[], &same);
-        let text = markdown(&found);
+        let gate = result(&[], &same);
+        let text = markdown(&gate);
         assert!(
             text.starts_with("### Benchmarks: pass\n\nNothing was measured: the program is"),
             "{text}"
         );
-        assert!(remarks(&found).ends_with("gate: pass: nothing was measured, exit code 0\n"));
+        assert!(remarks(&gate).ends_with("gate: pass: nothing was measured, exit code 0\n"));
     }
 
     /// The last lines of a gate with 20 %, a ratio of about 1, and a mean below `mean_hi`.

@@ -186,7 +186,6 @@ pub(crate) fn seconds(ns: f64) -> f64 {
     near.into_iter().filter(is_same).min_by_key(n_digits).unwrap_or(value)
 }
 
-/// The common metadata of all.
 fn common<'a>(mut all: impl Iterator<Item = &'a PyperfMetadata>) -> PyperfMetadata {
     let mut common = all.next().cloned().unwrap_or_default();
     all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));

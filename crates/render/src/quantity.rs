@@ -23,13 +23,13 @@ pub(super) enum QuantityWords {
 impl QuantityWords {
     pub(super) fn of(plan: &Plan) -> Self {
         let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
-        let found = Self::decided_by(plan.policy, is_time);
-        match found {
+        let quantity = Self::decided_by(plan.policy, is_time);
+        match quantity {
             // The counter's name goes with the number.
             Self::Amount { verb, plural, is_count, .. } if plan.valgrind().is_some() => {
                 Self::Amount { verb, plural, noun: "instructions (valgrind)", is_count }
             }
-            found => found,
+            quantity => quantity,
         }
     }
 

@@ -40,9 +40,9 @@ pub struct RaceBody<'a> {
 /// An arm of a race.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RacedArm<'a> {
-    /// Its name.
+    /// Name of the arm.
     name: &'a str,
-    /// Its command line.
+    /// The command line.
     command: &'a str,
     /// `winner`, `leader` (not confirmed), `slower`, `tied`, `open`, `far slower` or `failed`.
     standing: &'static str,
@@ -52,9 +52,9 @@ struct RacedArm<'a> {
     out_after_round: Option<usize>,
     /// The stage of confirmation that decided about it, from 1.
     stage: Option<usize>,
-    /// It ÷ the winner.
+    /// The arm ÷ the winner.
     to_winner: Option<RaceRatio>,
-    /// It ÷ the reference; the intervals of all arms hold together.
+    /// The arm ÷ the reference; the intervals of all arms hold together.
     to_reference: Option<RaceRatio>,
 }
 
@@ -67,7 +67,7 @@ struct RaceRatio {
     lo: Option<f64>,
     /// The upper end.
     hi: Option<f64>,
-    /// Blocks that it is from.
+    /// Blocks behind the ratio.
     n_blocks: usize,
 }
 

@@ -246,7 +246,7 @@ pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) 
     let of = |benchmark: &BenchmarkValues| {
         let mut said: MetadataTexts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));
-        said.extend(of_launches(benchmark));
+        said.extend(launch_metadata(benchmark));
         said.insert("unit".into(), benchmark.unit.name().into());
         said
     };
@@ -277,7 +277,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     }
 }
 
-fn of_launches(benchmark: &BenchmarkValues) -> MetadataTexts {
+fn launch_metadata(benchmark: &BenchmarkValues) -> MetadataTexts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {
@@ -293,8 +293,8 @@ fn of_launches(benchmark: &BenchmarkValues) -> MetadataTexts {
     }
     let mut texts: MetadataTexts =
         said.iter().map(|(key, all)| ((*key).to_owned(), several(key, all))).collect();
-    for (key, found) in counts {
-        let shown: Vec<String> = found.iter().map(|&n| loops(n)).collect();
+    for (key, values) in counts {
+        let shown: Vec<String> = values.iter().map(|&n| loops(n)).collect();
         texts.insert(key.into(), shown.join(", "));
     }
     texts

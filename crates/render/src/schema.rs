@@ -37,14 +37,14 @@ pub fn schema(documents: &[&str]) -> Value {
 }
 
 /// Adds the names of all definitions in a schema.
-fn references(schema: &Value, found: &mut Vec<String>) {
+fn references(schema: &Value, names: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {
             let named = fields.get("$ref").and_then(Value::as_str);
-            found.extend(named.and_then(|it| it.strip_prefix(REFERENCE)).map(str::to_owned));
-            fields.values().for_each(|value| references(value, found));
+            names.extend(named.and_then(|it| it.strip_prefix(REFERENCE)).map(str::to_owned));
+            fields.values().for_each(|value| references(value, names));
         }
-        Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+        Value::Array(values) => values.iter().for_each(|value| references(value, names)),
         _ => {}
     }
 }

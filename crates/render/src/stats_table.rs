@@ -53,7 +53,7 @@ pub struct Statistics<'a> {
 pub fn stats(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
     if !plan.has_benchmarks() {
-        return of_arms(statistics);
+        return arms_table(statistics);
     }
     let mut out = String::new();
     let mut names: Vec<&Option<String>> = Vec::new();
@@ -66,13 +66,13 @@ pub fn stats(statistics: Statistics<'_>) -> String {
         let these: Vec<ArmSummary> = these.cloned().collect();
         let gap = if out.is_empty() { "" } else { "\n" };
         writeln!(out, "{gap}{}", name(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
-        out.push_str(&of_arms(Statistics { arms: &these, ..statistics }));
+        out.push_str(&arms_table(Statistics { arms: &these, ..statistics }));
     }
     out
 }
 
 /// The table of one benchmark's arms, or of all arms.
-fn of_arms(statistics: Statistics<'_>) -> String {
+fn arms_table(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
     let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
     let mut lines = vec![StatisticLine {
@@ -147,7 +147,7 @@ impl Statistics<'_> {
         self.arms.iter().flat_map(|arm| {
             let walls =
                 arm.times.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
-            let tim = self.estimators(arm).and_then(|found| found.tim?.measured);
+            let tim = self.estimators(arm).and_then(|estimators| estimators.tim?.measured);
             walls.chain(tim)
         })
     }
@@ -171,17 +171,17 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
     let location = QuantityWords::of(plan).location(plan);
     add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
-        ("min", |found| found.min),
-        ("fan", |found| found.fan),
-        ("fan, raw", |found| found.fan_raw),
-        ("low 20 %", |found| found.low20),
-        ("median", |found| found.median),
-        ("mean", |found| found.mean),
+        ("min", |of| of.min),
+        ("fan", |of| of.fan),
+        ("fan, raw", |of| of.fan_raw),
+        ("low 20 %", |of| of.low20),
+        ("median", |of| of.median),
+        ("mean", |of| of.mean),
     ];
     for (name, value) in estimators {
         add(lines, arms, name, |arm| {
             let of_runs = value(statistics.estimators(arm)?);
-            text(of_all(name, arm).unwrap_or(of_runs))
+            text(from_all_slices(name, arm).unwrap_or(of_runs))
         });
     }
     if let Some(TimShape { k, n, m, .. }) = tim {
@@ -201,7 +201,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
 }
 
 /// An estimate from all slices of an arm. Other estimators use its processes.
-fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
+fn from_all_slices(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     let wall = arm.times.as_ref().filter(|_| arm.sliced.is_some())?;
     match name {
         "min" => Some(UncertainValue { value: wall.min, err: None }),
@@ -235,7 +235,7 @@ fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
 /// Adds the test for a finite floor.
 fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
-    let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
+    let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|of| of.floor);
     add(lines, arms, "has a floor", |arm| {
         let word = match floor(arm)?.is_finite {
             Some(true) => "yes",
@@ -305,8 +305,8 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
 
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
     let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
-    let found: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
-    let means = found.iter().flatten().map(|metric| metric.mean);
+    let metrics: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
+    let means = metrics.iter().flatten().map(|metric| metric.mean);
     let unit = DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), means);
     let statistics: [(String, Field<MetricSummary, f64>); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
@@ -318,7 +318,7 @@ fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary]
         let cell = |metric: &Option<MetricSummary>| {
             metric.as_ref().map_or_else(String::new, |metric| unit.number(value(metric), None))
         };
-        lines.push(StatisticLine { name, cells: found.iter().map(cell).collect() });
+        lines.push(StatisticLine { name, cells: metrics.iter().map(cell).collect() });
     }
 }
 

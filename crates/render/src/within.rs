@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::across::{ArmPair, RecordDocument};
-use crate::conclusion::of_session;
+use crate::conclusion::session_conclusion;
 use crate::depth::Depth;
 use crate::document::{self, DocumentBody};
 use crate::names::distinct;
@@ -35,8 +35,8 @@ pub fn text(judged: Judged<'_>, pairs: &[ArmPair<'_>], detail: Depth, styles: &S
             out.push_str(&comparison(&heading, evidence, &pair.judgement, plan, styles));
             out.push('\n');
         }
-        if let Some(found) = &pair.distributions {
-            out.push_str(&distributions::text(&new, &old, plan, found));
+        if let Some(deciles) = &pair.distributions {
+            out.push_str(&distributions::text(&new, &old, plan, deciles));
             out.push('\n');
         }
     }
@@ -60,5 +60,5 @@ impl DocumentBody for PairsBody<'_> {
 /// Writes the pairs as one JSON document.
 pub fn json(to: &mut impl io::Write, judged: Judged<'_>, pairs: &[ArmPair<'_>]) -> io::Result<()> {
     let body = PairsBody { record: RecordDocument::of(judged.record), pairs };
-    document::write(to, &body, of_session(judged), None)
+    document::write(to, &body, session_conclusion(judged), None)
 }

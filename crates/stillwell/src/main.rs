@@ -45,12 +45,12 @@ fn main() -> ExitCode {
     if let Err(why) = host::check_invoker(words.iter().any(|word| word == "--as-root")) {
         let why = format!("{why}; --as-root runs the commands as root");
         let target = target.filter(|target| *target == JsonTarget::Stdout);
-        let code = cmd::failure::of_usage(&why, target.as_ref());
+        let code = cmd::failure::report_mistake(&why, target.as_ref());
         return ExitCode::from(cmd::failure::for_git(&words, code));
     }
     let words = match cmd::defaults::filled_in(words) {
         Ok(words) => words,
-        Err(why) => return ExitCode::from(cmd::failure::of_usage(&why, target.as_ref())),
+        Err(why) => return ExitCode::from(cmd::failure::report_mistake(&why, target.as_ref())),
     };
     let target = model::spec::json_target(&words);
     let request = match model::spec::parse(&words) {
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let shown = words.iter().map(|word| word.to_string_lossy().into_owned());
             let text = cmd::mistake(&error, &shown.collect::<Vec<_>>());
-            let code = cmd::failure::of_usage(&text, target.as_ref());
+            let code = cmd::failure::report_mistake(&text, target.as_ref());
             return ExitCode::from(cmd::failure::for_git(&words, code));
         }
     };
@@ -83,7 +83,7 @@ fn ended(
         }
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let code = cmd::failure::of_error(&error, audience, target);
+            let code = cmd::failure::report_error(&error, audience, target);
             ExitCode::from(cmd::failure::for_git(words, code))
         }
     }

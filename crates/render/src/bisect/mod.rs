@@ -108,9 +108,9 @@ fn old_end(search: &BisectSearch) -> &str {
     }
 }
 
-fn layouts(found: &LayoutFinding) -> String {
-    match &found.over {
-        Some(over) => format!("{} over {} link orders", size(over), found.n),
+fn layouts(layout: &LayoutFinding) -> String {
+    match &layout.over {
+        Some(over) => format!("{} over {} link orders", size(over), layout.n),
         None => "no other link order".into(),
     }
 }
@@ -154,10 +154,10 @@ struct AnswerParagraph {
 
 /// The sentences of the answer.
 fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
-    let (commits, found) = (search.graph().commits(), search.outcome());
+    let (commits, outcome) = (search.graph().commits(), search.outcome());
     let mut all = Vec::new();
     let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
-    if let Some(ends) = found.ends.as_ref().filter(|ends| !ends.is_different) {
+    if let Some(ends) = outcome.ends.as_ref().filter(|ends| !ends.is_different) {
         let size = size(ends);
         let more = if is_time {
             "Runs that take longer or a quieter machine show smaller differences; a longer --budget does where fewer than 400 blocks were measured."
@@ -175,24 +175,24 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
         );
         return all;
     }
-    for culprit in &found.culprits {
+    for culprit in &outcome.culprits {
         say("", sentence(commits, culprit));
         if let Some(words) = culprit.layout.as_ref().and_then(remark) {
             say("  ", words);
         }
         let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
         for &commit in unbuilt {
-            let why = found.failed.get(&commit).map_or_else(String::new, |why| reason(why));
+            let why = outcome.failed.get(&commit).map_or_else(String::new, |why| reason(why));
             say("  ", format!("{} cannot be built or run: {why}", name(&commits[commit])));
         }
     }
-    for range in &found.unresolved {
+    for range in &outcome.unresolved {
         let n = counted(range.commits.len(), "commit");
         let (lo, hi) = (short(&commits[range.lo]), short(&commits[range.hi]));
         let size = size(&range.size);
         say("", format!("{hi} is {size} than {lo}; it was not found which of {n} did it:"));
         for &commit in range.commits.iter().take(LISTED_MAX) {
-            let is_failed = found.failed.contains_key(&commit);
+            let is_failed = outcome.failed.contains_key(&commit);
             let remark = if is_failed { ", which cannot be built or run" } else { "" };
             say("  ", format!("{}{remark}", name(&commits[commit])));
         }
@@ -209,13 +209,13 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
 
 /// Compares the total of the confirmed changes with the difference of the ends, if the reader would have to add.
 fn balance(search: &BisectSearch) -> Option<String> {
-    let found = search.outcome();
-    let ends = size(&found.ends?);
-    let parts = found.culprits.iter().map(|it| &it.size);
-    let parts: Vec<&Relation> = parts.chain(found.unresolved.iter().map(|it| &it.size)).collect();
+    let outcome = search.outcome();
+    let ends = size(&outcome.ends?);
+    let parts = outcome.culprits.iter().map(|it| &it.size);
+    let parts: Vec<&Relation> = parts.chain(outcome.unresolved.iter().map(|it| &it.size)).collect();
     match parts.as_slice() {
         [] => None,
-        [only] if found.unresolved.is_empty() && !search.is_whole(only) => Some(format!(
+        [only] if outcome.unresolved.is_empty() && !search.is_whole(only) => Some(format!(
             "The ends differ by something else: bad is {ends} than good. No other change was found between them."
         )),
         [_] => None,
@@ -229,17 +229,17 @@ fn balance(search: &BisectSearch) -> Option<String> {
 
 /// Builds and time that the search used.
 fn cost(search: &BisectSearch) -> String {
-    let found = search.outcome();
-    let builds = match found.n_builds as usize {
+    let outcome = search.outcome();
+    let builds = match outcome.n_builds as usize {
         0 => "Building took no time".to_owned(),
-        n => format!("{} took {}", counted(n, "build"), short_time(found.build_s * 1e9)),
+        n => format!("{} took {}", counted(n, "build"), short_time(outcome.build_s * 1e9)),
     };
     format!(
         "{}: {}, {} cannot be built or run. {builds}, measuring {}.",
         counted(search.between().len(), "commit"),
-        counted(found.n_probes as usize, "probe"),
-        found.failed.len(),
-        short_time(found.measure_s * 1e9)
+        counted(outcome.n_probes as usize, "probe"),
+        outcome.failed.len(),
+        short_time(outcome.measure_s * 1e9)
     )
 }
 
@@ -261,7 +261,7 @@ fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
     };
     let size_built = size(&culprit.size);
     let over =
-        culprit.layout.as_ref().and_then(|found| Some((found.verdict, found.over?, found.n)));
+        culprit.layout.as_ref().and_then(|layout| Some((layout.verdict, layout.over?, layout.n)));
     match over {
         Some((LayoutVerdict::Layout, over, n)) => format!(
             "{what} is layout: it moved code. It is {size_built} than {base} as built, and {} in the mean of {n} link \
@@ -277,11 +277,11 @@ fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
 }
 
 /// What is unknown about a culprit's layout.
-fn remark(found: &LayoutFinding) -> Option<String> {
-    match (found.verdict, &found.over, &found.why) {
+fn remark(layout: &LayoutFinding) -> Option<String> {
+    match (layout.verdict, &layout.over, &layout.why) {
         (LayoutVerdict::Unclear, Some(over), _) => Some(format!(
             "It may be layout: in the mean of {} link orders it is {}. More of them tell more (--layouts).",
-            found.n,
+            layout.n,
             size(over)
         )),
         (LayoutVerdict::NotRelinked, _, Some(why)) => {
@@ -310,9 +310,9 @@ pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
 
 /// The findings of an interrupted search; empty without an answer.
 pub fn so_far(search: &BisectSearch) -> String {
-    let (commits, found) = (search.graph().commits(), search.outcome());
+    let (commits, outcome) = (search.graph().commits(), search.outcome());
     let mut out = String::new();
-    for culprit in &found.culprits {
+    for culprit in &outcome.culprits {
         let (head, size) = (name(&commits[culprit.head]), size(&culprit.size));
         writeln!(out, "so far: {head} is {size}, confirmed").ok();
     }

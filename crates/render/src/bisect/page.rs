@@ -66,7 +66,7 @@ struct BisectTemplate {
     cost: String,
     /// The measured quantity, above the curves.
     label: String,
-    /// The same curve in each size.
+    /// The curve in each size.
     curves: Vec<Curve>,
     steps: Vec<StepRow>,
     failed: Vec<FailedRow>,
@@ -149,7 +149,7 @@ fn template(
     steps: &[StepRecord<'_>],
     is_time: bool,
 ) -> BisectTemplate {
-    let (commits, found) = (search.graph().commits(), search.outcome());
+    let (commits, outcome) = (search.graph().commits(), search.outcome());
     let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
     let points = track(beginning.clone(), &observations);
     let n_between = search.between().len();
@@ -157,7 +157,7 @@ fn template(
         policy: policy(&[], STYLE),
         style: STYLE,
         title: format!("{} to {}", short(&commits[search.good]), short(&commits[search.bad])),
-        class: found.culprits.first().map_or("none", class_of),
+        class: outcome.culprits.first().map_or("none", class_of),
         sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
         cost: cost(search),
         label: format!("{} measured of {}", points.len(), counted(n_between, "commit")),
@@ -167,7 +167,7 @@ fn template(
             .map(|size| curve(search, &points, size))
             .collect(),
         steps: rows(beginning, steps),
-        failed: found
+        failed: outcome
             .failed
             .iter()
             .map(|(commit, why)| FailedRow {
@@ -258,7 +258,7 @@ impl<'a> CurveScale<'a> {
     }
 
     /// The names of the culprits, each in the first line with room, and the number of lines.
-    fn culprits(&self, commits: &[Commit], found: &[Culprit]) -> (Vec<CurveCulprit>, usize) {
+    fn culprits(&self, commits: &[Commit], changes: &[Culprit]) -> (Vec<CurveCulprit>, usize) {
         // The occupied parts of each line.
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut placed = |culprit: &Culprit| {
@@ -276,15 +276,15 @@ impl<'a> CurveScale<'a> {
             let (anchor, y) = (if is_left { "end" } else { "start" }, LINE * (line + 1) as f64);
             CurveCulprit { x, y: y - 1.0, anchor, class: class_of(culprit), text }
         };
-        let culprits = found.iter().map(&mut placed).collect();
+        let culprits = changes.iter().map(&mut placed).collect();
         (culprits, lines.len())
     }
 }
 
 fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize) -> Curve {
     let mut scale = CurveScale::of(search, points, size);
-    let (commits, found) = (search.graph().commits(), search.outcome());
-    let (culprits, n_lines) = scale.culprits(commits, &found.culprits);
+    let (commits, outcome) = (search.graph().commits(), search.outcome());
+    let (culprits, n_lines) = scale.culprits(commits, &outcome.culprits);
     scale.top += LINE * n_lines as f64;
     let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
     let number = |&share: &f64| CurveTick {
@@ -303,7 +303,7 @@ fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize) -> Curv
         numbers: size.numbers.iter().map(number).collect(),
         marks: points.iter().map(|it| mark(&scale, it, &commits[it.commit])).collect(),
         culprits,
-        failed: found.failed.keys().map(skipped).collect(),
+        failed: outcome.failed.keys().map(skipped).collect(),
     }
 }
 
@@ -362,8 +362,8 @@ mod tests {
 
     #[test]
     fn the_grid_has_round_shares() {
-        let found: Vec<f64> = ticks(-0.01, 0.06).collect();
-        let text: Vec<String> = found.iter().map(|share| percents(*share)).collect();
+        let values: Vec<f64> = ticks(-0.01, 0.06).collect();
+        let text: Vec<String> = values.iter().map(|share| percents(*share)).collect();
         assert_eq!(text, ["good", "+2.0 %", "+4.0 %", "+6.0 %"]);
         assert!(ticks(0.0, 0.004).count() >= 3);
     }

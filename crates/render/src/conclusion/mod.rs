@@ -1,5 +1,5 @@
-//! The part that all documents of `--json` have in common: what was found, how sure that is, how disturbed it was, and
-//! what to do next. docs/json.md describes it for its readers.
+//! The part that all documents of `--json` have in common: result, certainty, disturbance and next action. docs/json.md
+//! describes it for users.
 //!
 //! A verb makes one from its own analysis: `Conclusion { effects, next, ..Conclusion::of(FinalVerdict::Accepted) }`, and
 //! hands it to [`crate::document::write`] together with its own data.
@@ -15,16 +15,16 @@ use analysis::{Disturbance, NoTest, SameDoubt, UncertainValue};
 use model::values::ValueUnit;
 
 pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
-pub use session::{comparison_effect, measured_arm, of_session, whole};
+pub use session::{comparison_effect, measured_arm, session_conclusion, whole};
 
-/// What was found, how sure that is, and what to do next.
+/// The result, its certainty, and the next action.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Conclusion {
     /// The answer in one word.
     pub verdict: FinalVerdict,
     /// The differences behind the verdict, in the order of the comparisons.
     pub effects: Vec<Effect>,
-    /// What was measured. Empty if nothing was, or if the document is about many sessions.
+    /// The measured arms. Empty if nothing was measured, or if the document is about many sessions.
     pub measured: Vec<MeasuredArm>,
     /// How much other programs disturbed the runs; null if nothing was measured, or nothing tells.
     pub disturbance: Option<Disturbance>,
@@ -60,7 +60,7 @@ pub enum FinalVerdict {
     Pass,
     /// A gate: something is certainly slower than allowed.
     Fail,
-    /// The times are those of one steady process.
+    /// The times come from one steady process.
     Stable,
     /// The machine or the program changed during the session.
     Unstable,
@@ -68,7 +68,7 @@ pub enum FinalVerdict {
     Found,
     /// An attempt is the new state of its campaign.
     Accepted,
-    /// It is not.
+    /// An attempt is not the new state of its campaign.
     Rejected,
     /// A history has a change of level.
     Changed,
@@ -83,9 +83,9 @@ pub enum FinalVerdict {
 /// One difference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// What differs: a command, a benchmark, a function, a commit.
+    /// Name of the command, benchmark, function or commit that differs.
     pub name: String,
-    /// What it is compared with.
+    /// Name of the reference.
     pub against: Option<String>,
     /// The verdict on this difference alone; null if it has none of its own.
     pub verdict: Option<Verdict>,
@@ -135,7 +135,7 @@ impl Effect {
 /// A command, program or statement that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredArm {
-    /// Its name.
+    /// Name of the arm.
     pub name: String,
     /// Runs that count.
     pub n_runs: usize,

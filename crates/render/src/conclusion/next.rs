@@ -22,14 +22,14 @@ const SECOND_NS: f64 = 1e9;
 /// The next sensible action.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NextAction {
-    /// Its kind.
+    /// The kind of action.
     pub action: ActionKind,
     /// The reason, in words for people.
     pub why: String,
-    /// The words of a command line that takes it, to be executed in the same directory. Empty if a word of it depends on
-    /// you, such as the budget of a suite.
+    /// The words of a command line for the action, to be executed in the same directory. Empty if one of them depends
+    /// on you, such as the budget of a suite.
     pub command: Vec<String>,
-    /// Its time, s; null if it is not known.
+    /// Time that the action takes, s; null if it is not known.
     pub cost_s: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub fn measure_longer(judged: Judged<'_>) -> Option<NextAction> {
     let record = judged.record;
     let plan = &record.header.plan;
     let open = judged.pairs().filter(|(_, judgement)| judgement.verdict == Verdict::Undecided);
-    let tests = open.filter_map(|(found, _)| found.evidence.test().ok());
+    let tests = open.filter_map(|(comparison, _)| comparison.evidence.test().ok());
     let known = tests.filter_map(|paired| Some((paired, paired.to_decide?)));
     // All comparisons share the blocks, so the most demanding one decides.
     let (paired, needed) = known.max_by_key(|(_, needed)| needed.n_pairs)?;

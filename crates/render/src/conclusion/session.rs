@@ -13,7 +13,7 @@ use record::plan::Plan;
 /// Smallest taken share of the time that is worth an investigation.
 const TAKEN_MIN: f64 = 0.1;
 
-pub fn of_session(judged: Judged<'_>) -> Conclusion {
+pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
     let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
     let arms = analysis.arms.iter().filter(|arm| !arm.is_hidden);
@@ -25,11 +25,11 @@ pub fn of_session(judged: Judged<'_>) -> Conclusion {
     };
     let measured: Vec<MeasuredArm> = arms.map(measured).collect();
     let disturbance = Disturbance::of(analysis);
-    let is_taken = |found: &Disturbance| {
-        found.is_limit_only || found.taken_share.is_some_and(|share| share >= TAKEN_MIN)
+    let is_taken = |disturbance: &Disturbance| {
+        disturbance.is_limit_only || disturbance.taken_share.is_some_and(|share| share >= TAKEN_MIN)
     };
-    let found = of_comparisons(judged);
-    let verdict = match found.verdict {
+    let compared = comparisons_conclusion(judged);
+    let verdict = match compared.verdict {
         _ if measured.iter().all(|arm| arm.n_runs == 0) => FinalVerdict::NotMeasured,
         verdict => verdict,
     };
@@ -37,14 +37,14 @@ pub fn of_session(judged: Judged<'_>) -> Conclusion {
         let is_alone = verdict == FinalVerdict::Measured;
         disturbance.as_ref().filter(|it| is_alone && is_taken(it)).map(|_| find_noise(record))
     });
-    Conclusion { verdict, measured, disturbance, next, ..found }
+    Conclusion { verdict, measured, disturbance, next, ..compared }
 }
 
-fn of_comparisons(judged: Judged<'_>) -> Conclusion {
+fn comparisons_conclusion(judged: Judged<'_>) -> Conclusion {
     let plan = &judged.record.header.plan;
-    let effect = |(found, judgement): (&Comparison, &Judgement)| {
-        let names = [found.arm, found.reference].map(|arm| plan.full_label(arm));
-        comparison_effect(names, &found.evidence, judgement)
+    let effect = |(comparison, judgement): (&Comparison, &Judgement)| {
+        let names = [comparison.arm, comparison.reference].map(|arm| plan.full_label(arm));
+        comparison_effect(names, &comparison.evidence, judgement)
     };
     let effects = judged.pairs().map(effect).collect();
     Conclusion { effects, ..Conclusion::of(whole(judged.judgements)) }

@@ -142,9 +142,9 @@ mod tests {
     #[track_caller]
     fn check(request: Option<&str>, what: FailureCause, output_tail: OutputTail, expected: &str) {
         let failure = WorkerFailure { request: request.map(Into::into), what, output_tail };
-        let found =
+        let text =
             explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
-        assert_eq!(found, expected);
+        assert_eq!(text, expected);
     }
 
     #[test]

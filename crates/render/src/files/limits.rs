@@ -4,8 +4,8 @@ use crate::columns::wrap;
 use analysis::files::{EstimateKind, FilesComparison};
 
 /// A note on benchmarks that differ only in the number of processors, and the option that pairs them.
-pub fn other_processors(found: &FilesComparison) -> Option<String> {
-    let [first, others @ ..] = &found.other_processors[..] else { return None };
+pub fn other_processors(comparison: &FilesComparison) -> Option<String> {
+    let [first, others @ ..] = &comparison.other_processors[..] else { return None };
     let more =
         if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
     Some(format!(
@@ -17,8 +17,8 @@ pub fn other_processors(found: &FilesComparison) -> Option<String> {
 }
 
 /// Appends the limits of the ratios.
-pub(super) fn limits(out: &mut String, found: &FilesComparison) {
-    let mut rates: Vec<&str> = found
+pub(super) fn limits(out: &mut String, comparison: &FilesComparison) {
+    let mut rates: Vec<&str> = comparison
         .lines
         .iter()
         .filter(|line| line.more_is_better)
@@ -28,18 +28,19 @@ pub(super) fn limits(out: &mut String, found: &FilesComparison) {
     rates.dedup();
     if !rates.is_empty() {
         let mut text = format!("more is better: {}", rates.join(", "));
-        if found.lines.iter().any(|line| !line.more_is_better) {
+        if comparison.lines.iter().any(|line| !line.more_is_better) {
             text += "; the geometric mean is without them";
         }
         wrap(out, "", 0, &text);
     }
-    let cells = || found.lines.iter().flat_map(|line| &line.cells).flatten();
+    let cells = || comparison.lines.iter().flat_map(|line| &line.cells).flatten();
     if cells().any(|cell| cell.difference.is_some()) {
         let text = "a value that is not above 0 has no ratio: its difference, new − reference, is there instead";
         wrap(out, "", 0, text);
     }
-    for file in 0..found.alone.len() {
-        let kinds = found.lines.iter().filter_map(|line| line.cells.get(file)?.as_ref()?.estimate);
+    for file in 0..comparison.alone.len() {
+        let kinds =
+            comparison.lines.iter().filter_map(|line| line.cells.get(file)?.as_ref()?.estimate);
         let mut kinds: Vec<EstimateKind> = kinds.collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -63,8 +64,12 @@ fn estimate(kind: EstimateKind) -> &'static str {
     }
 }
 
-pub(super) fn has_unknown(found: &FilesComparison) -> bool {
-    let mut ratios =
-        found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
+pub(super) fn has_unknown(comparison: &FilesComparison) -> bool {
+    let mut ratios = comparison
+        .lines
+        .iter()
+        .flat_map(|line| &line.cells)
+        .flatten()
+        .filter_map(|cell| cell.ratio);
     ratios.any(|ratio| ratio.err.is_none())
 }

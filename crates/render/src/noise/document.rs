@@ -19,19 +19,19 @@ impl DocumentBody for RecordLedger {
 }
 
 /// The losses of the loops on this machine's CPUs.
-pub fn of_machine(found: &NoiseReport) -> Conclusion {
-    let observed_ns: f64 = found.cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
-    let stolen_ns: f64 = found.cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
+pub fn machine_conclusion(report: &NoiseReport) -> Conclusion {
+    let observed_ns: f64 = report.cpus.iter().map(|cpu| cpu.observed_ns as f64).sum();
+    let stolen_ns: f64 = report.cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
     let taken_share = (observed_ns > 0.0).then(|| stolen_ns / observed_ns);
-    let sources = DisturbanceSource::largest(&found.total, observed_ns);
+    let sources = DisturbanceSource::largest(&report.total, observed_ns);
     let next = taken_share.filter(|share| *share >= TAKEN_MIN).map(|_| tune());
     let disturbance = Some(Disturbance { taken_share, sources, ..Disturbance::default() });
     Conclusion { disturbance, next, ..Conclusion::of(FinalVerdict::Measured) }
 }
 
 /// The losses of a record's runs.
-pub fn of_record(found: &RecordLedger) -> Conclusion {
-    let sources = DisturbanceSource::largest(&found.total, found.measured_ns as f64);
+pub fn record_conclusion(ledger: &RecordLedger) -> Conclusion {
+    let sources = DisturbanceSource::largest(&ledger.total, ledger.measured_ns as f64);
     let disturbance = Some(Disturbance { sources, ..Disturbance::default() });
     Conclusion { disturbance, ..Conclusion::of(FinalVerdict::Measured) }
 }

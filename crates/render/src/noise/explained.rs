@@ -24,30 +24,30 @@ pub struct Explained<'a> {
 }
 
 /// Tabulates the source, the total loss and the time, each for one run.
-pub fn explained(found: &Explained<'_>) -> String {
+pub fn explained(sessions: &Explained<'_>) -> String {
     let n_runs = |ledger: &RecordLedger| ledger.arms.iter().map(|arm| arm.n).sum::<usize>().max(1);
     let each = |ledger: &RecordLedger, ns: i64| short_time(ns as f64 / n_runs(ledger) as f64);
     let of_source = |ledger: &RecordLedger| {
-        let entry = ledger.total.entries.iter().find(|entry| entry.source == *found.source);
+        let entry = ledger.total.entries.iter().find(|entry| entry.source == *sessions.source);
         entry.map_or(0, |entry| entry.ns)
     };
     let row = |what: String, of: &dyn Fn(&RecordLedger) -> i64| {
         vec![
             format!("   {what}"),
-            each(found.before, of(found.before)),
-            each(found.after, of(found.after)),
+            each(sessions.before, of(sessions.before)),
+            each(sessions.after, of(sessions.after)),
         ]
     };
     let rows = vec![
         vec!["   mean of a run".into(), "before".into(), "after".into()],
-        row(words::name(found.source), &of_source),
+        row(words::name(sessions.source), &of_source),
         row("all above t0".into(), &|ledger| ledger.total.total_ns),
         row("time".into(), &|ledger| ledger.measured_ns),
     ];
     let mut out = table::plain(rows, &[1, 2]);
     let text = "two sessions, one after the other: what else has changed in between is part of the difference";
     wrap(&mut out, "   ", 3, text);
-    out += &format!("   record: {}\n", found.record.display());
+    out += &format!("   record: {}\n", sessions.record.display());
     out
 }
 
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn both_sessions_run_by_run() {
         let (before, after) = (ledger(20_000_000, 23_000_000, 10), ledger(100_000, 1_000_000, 20));
-        let found = Explained {
+        let sessions = Explained {
             source: &NoiseSource::Preempted,
             before: &before,
             after: &after,
             record: Path::new("/tmp/b.swell"),
         };
-        insta::assert_snapshot!(explained(&found));
+        insta::assert_snapshot!(explained(&sessions));
         assert!(nothing_to_turn(&NoiseSource::Steal).contains("what may: nothing"));
     }
 }

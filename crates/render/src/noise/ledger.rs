@@ -12,29 +12,29 @@ const ENTRIES_MAX: usize = 10;
 const BRIEF_MAX: usize = 5;
 
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
-pub(super) fn lines(out: &mut String, found: &Ledger) {
-    largest(out, found, ENTRIES_MAX);
+pub(super) fn lines(out: &mut String, ledger: &Ledger) {
+    largest(out, ledger, ENTRIES_MAX);
 }
 
 /// Writes the largest parts.
-pub(super) fn brief_lines(out: &mut String, found: &Ledger) {
-    largest(out, found, BRIEF_MAX);
+pub(super) fn brief_lines(out: &mut String, ledger: &Ledger) {
+    largest(out, ledger, BRIEF_MAX);
 }
 
-fn largest(out: &mut String, found: &Ledger, n_max: usize) {
-    let found = found.for_table();
+fn largest(out: &mut String, ledger: &Ledger, n_max: usize) {
+    let ledger = ledger.for_table();
     let line = |entry: &LedgerEntry| {
         vec![
             format!("   {}", words::name(&entry.source)),
             short_time(entry.ns as f64),
-            words::share(entry, found.whole_ns),
+            words::share(entry, ledger.whole_ns),
             entry.n.map_or_else(String::new, |n| format!("{n} times")),
             if entry.is_estimate { "estimate".into() } else { String::new() },
         ]
     };
     // The unexplained part is last, and appears with any number of causes.
     let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
-        found.entries.iter().partition(|entry| !entry.source.is_unexplained());
+        ledger.entries.iter().partition(|entry| !entry.source.is_unexplained());
     let n_shown = known.len().min(n_max);
     let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
     if n_shown < known.len() {
@@ -47,8 +47,8 @@ fn largest(out: &mut String, found: &Ledger, n_max: usize) {
     }
     rows.extend(unknown.iter().map(|entry| line(entry)));
     out.push_str(&table::plain(rows, &[1, 2, 3]));
-    if found.excess_ns > 0 {
-        let excess = short_time(found.excess_ns as f64);
+    if ledger.excess_ns > 0 {
+        let excess = short_time(ledger.excess_ns as f64);
         wrap(out, "   ", 3, &format!("the estimates add up to {excess} more than was lost"));
     }
 }

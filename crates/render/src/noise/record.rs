@@ -17,20 +17,20 @@ const NOTED: i64 = 20;
 const LABEL_COLUMNS: usize = 40;
 
 /// The loss, its causes and remedies; then one block for each arm, then the limits of the data.
-pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
+pub fn record(record: &Record, ledger: &RecordLedger, styles: &Styles) -> String {
     let mut out = String::new();
-    conclusion(&mut out, found, Audience::of(&record.header.plan), styles);
-    for arm in &found.arms {
+    conclusion(&mut out, ledger, Audience::of(&record.header.plan), styles);
+    for arm in &ledger.arms {
         out.push('\n');
-        of_arm(&mut out, arm, record.slices.is_some(), styles);
+        arm_block(&mut out, arm, record.slices.is_some(), styles);
     }
     let mut limits = String::new();
-    if record.header.facts.virtualisation.is_some() && found.total.unexplained_ns() > 0 {
+    if record.header.facts.virtualisation.is_some() && ledger.total.unexplained_ns() > 0 {
         let text =
             "this is a virtual machine: what its host takes is part of what is not explained";
         wrap(&mut limits, "note: ", 6, text);
     }
-    if let Some(cost) = found.evidence {
+    if let Some(cost) = ledger.evidence {
         wrap(&mut limits, "evidence: ", 10, &evidence(cost));
     }
     for gap in record.header.gaps.iter().filter(|gap| is_evidence(&gap.what)) {
@@ -43,20 +43,20 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
 }
 
 /// The lost time, the largest source, and its remedy.
-fn conclusion(out: &mut String, found: &RecordLedger, audience: Audience, styles: &Styles) {
-    let total_ns = found.total.total_ns;
+fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, styles: &Styles) {
+    let total_ns = ledger.total.total_ns;
     if total_ns <= 0 {
         out.push_str("No time was lost to noise: the mean run took no longer than t0.\n");
         return;
     }
-    let share = words::percent(total_ns as f64 / found.measured_ns.max(1) as f64 * 100.0);
+    let share = words::percent(total_ns as f64 / ledger.measured_ns.max(1) as f64 * 100.0);
     let lost = format!(
         "{share} of the time was lost to noise: {} of {}.",
         short_time(total_ns as f64),
-        short_time(found.measured_ns as f64)
+        short_time(ledger.measured_ns as f64)
     );
     wrap_headline(out, styles.headline, &lost);
-    let table = found.total.for_table();
+    let table = ledger.total.for_table();
     let Some(largest) = words::largest(&table.entries) else {
         out.push_str("What took it is not known.\n");
         return;
@@ -88,7 +88,7 @@ fn is_evidence(what: &str) -> bool {
         .contains(&what)
 }
 
-fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
+fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
     let (n, runs) = (arm.n, if is_sliced { "slices" } else { "runs" });
     let total_ns = arm.ledger.total_ns;
     let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64 * 100.0;
@@ -132,8 +132,8 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
         ));
     }
     let ns_of = |source| {
-        let found = arm.ledger.entries.iter().find(|entry| entry.source == source);
-        found.map_or(0, |entry| entry.ns)
+        let named = arm.ledger.entries.iter().find(|entry| entry.source == source);
+        named.map_or(0, |entry| entry.ns)
     };
     let has_names =
         arm.ledger.entries.iter().any(|entry| matches!(entry.source, NoiseSource::Task { .. }));
@@ -197,13 +197,13 @@ mod tests {
             threads: ThreadUse::One,
             n_uncounted: 0,
         };
-        let found = RecordLedger {
+        let whole = RecordLedger {
             arms: vec![arm],
             measured_ns: 779_000_000,
             total: ledger,
             evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
         };
-        insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
+        insta::assert_snapshot!(super::record(&record, &whole, &Styles::plain()));
     }
 
     /// A large part gets a sentence about its other possible causes.

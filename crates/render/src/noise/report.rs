@@ -22,18 +22,18 @@ const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 
 /// The answer, a line for each CPU, and the causes of lost time. In depth also each CPU's ledger, pauses and timeline,
 /// and the evidence.
-pub fn report(found: &NoiseReport, depth: Depth, styles: &Styles) -> String {
+pub fn report(report: &NoiseReport, depth: Depth, styles: &Styles) -> String {
     let mut out = String::new();
-    conclusion(&mut out, found, styles);
+    conclusion(&mut out, report, styles);
     out.push('\n');
     if depth == Depth::Verbose {
-        in_depth(&mut out, found, styles);
+        in_depth(&mut out, report, styles);
         return out;
     }
-    overview(&mut out, found, CPUS_MAX);
+    overview(&mut out, report, CPUS_MAX);
     out.push('\n');
-    brief_lines(&mut out, &found.total);
-    let gaps: Vec<&str> = found.gaps.iter().map(|gap| &*gap.what).collect();
+    brief_lines(&mut out, &report.total);
+    let gaps: Vec<&str> = report.gaps.iter().map(|gap| &*gap.what).collect();
     if !gaps.is_empty() {
         wrap(&mut out, "not seen: ", 10, &shorten(&gaps.join(", "), 2 * COLUMNS - 20));
     }
@@ -41,36 +41,36 @@ pub fn report(found: &NoiseReport, depth: Depth, styles: &Styles) -> String {
     out
 }
 
-fn in_depth(out: &mut String, found: &NoiseReport, styles: &Styles) {
-    overview(out, found, usize::MAX);
-    let each = found.cpus.iter().filter(|_| found.cpus.len() <= LEDGERS_MAX);
+fn in_depth(out: &mut String, report: &NoiseReport, styles: &Styles) {
+    overview(out, report, usize::MAX);
+    let each = report.cpus.iter().filter(|_| report.cpus.len() <= LEDGERS_MAX);
     for cpu in each.clone() {
         let text = format!("CPU {}: {} taken", cpu.cpu, percent(share_of(cpu)));
         writeln!(out, "\n{}", paint(styles.headline, &text)).ok();
         lines(out, &cpu.ledger);
-        of_cpu(out, cpu);
+        cpu_block(out, cpu);
     }
     if each.count() != 1 {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
-        lines(out, &found.total);
+        lines(out, &report.total);
     }
-    if found.cpus.len() > LEDGERS_MAX {
-        for cpu in &found.cpus {
+    if report.cpus.len() > LEDGERS_MAX {
+        for cpu in &report.cpus {
             for trouble in troubles(cpu) {
                 wrap(out, &format!("   CPU {}: ", cpu.cpu), 6, &trouble);
             }
         }
     }
     out.push('\n');
-    closing(out, found);
-    for gap in &found.gaps {
+    closing(out, report);
+    for gap in &report.gaps {
         wrap(out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
     }
 }
 
 /// Writes a line for each CPU, or for those with the largest loss.
-fn overview(out: &mut String, found: &NoiseReport, n_max: usize) {
-    let mut shown: Vec<&CpuNoise> = found.cpus.iter().collect();
+fn overview(out: &mut String, report: &NoiseReport, n_max: usize) {
+    let mut shown: Vec<&CpuNoise> = report.cpus.iter().collect();
     if shown.len() > n_max {
         shown.sort_by(|a, b| share_of(b).total_cmp(&share_of(a)));
         shown.truncate(n_max);
@@ -92,7 +92,7 @@ fn overview(out: &mut String, found: &NoiseReport, n_max: usize) {
         ]);
     }
     out.push_str(&table::plain(rows, &[0, 1, 2, 3, 4, 5, 6]));
-    let n_hidden = found.cpus.len().saturating_sub(n_max);
+    let n_hidden = report.cpus.len().saturating_sub(n_max);
     if n_hidden > 0 {
         writeln!(out, "{} lost less", counted(n_hidden, "more CPU")).ok();
     }
@@ -102,7 +102,7 @@ fn share_of(cpu: &CpuNoise) -> f64 {
     cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64
 }
 
-fn of_cpu(out: &mut String, cpu: &CpuNoise) {
+fn cpu_block(out: &mut String, cpu: &CpuNoise) {
     let mut edges = vec![format!("< {}", short_time(EDGES_NS[0] as f64))];
     edges.extend(EDGES_NS.windows(2).map(|edge| format!("< {}", short_time(edge[1] as f64))));
     edges.push("longer".into());
@@ -172,9 +172,9 @@ fn timeline(shares: &[Option<f64>]) -> String {
 }
 
 /// The lost time of the CPUs, its causes and remedies.
-fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
-    let worst = found.cpus.iter().max_by(|a, b| share_of(a).total_cmp(&share_of(b)));
-    let text = match (&found.cpus[..], worst) {
+fn conclusion(out: &mut String, report: &NoiseReport, styles: &Styles) {
+    let worst = report.cpus.iter().max_by(|a, b| share_of(a).total_cmp(&share_of(b)));
+    let text = match (&report.cpus[..], worst) {
         ([cpu], _) => format!("CPU {} lost {} of its time.", cpu.cpu, percent(share_of(cpu))),
         (cpus, Some(worst)) => {
             let stolen: f64 = cpus.iter().map(|cpu| cpu.stolen_ns as f64).sum();
@@ -186,7 +186,7 @@ fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
         (_, None) => "No CPU was observed.".to_owned(),
     };
     wrap_headline(out, styles.headline, &text);
-    let table = found.total.for_table();
+    let table = report.total.for_table();
     if let Some(largest) = words::largest(&table.entries) {
         let of_it = words::share(largest, table.whole_ns);
         let what = words::name(&largest.source);
@@ -195,31 +195,31 @@ fn conclusion(out: &mut String, found: &NoiseReport, styles: &Styles) {
             wrap(out, "remedy: ", 8, &advice);
         }
     }
-    if !found.quietest.is_empty() {
-        let are = if found.quietest.len() == 1 { "is" } else { "are" };
-        writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&found.quietest)).ok();
+    if !report.quietest.is_empty() {
+        let are = if report.quietest.len() == 1 { "is" } else { "are" };
+        writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&report.quietest)).ok();
     }
 }
 
-fn closing(out: &mut String, found: &NoiseReport) {
-    if let Some(pressure_ns) = found.machine.pressure_ns {
+fn closing(out: &mut String, report: &NoiseReport) {
+    if let Some(pressure_ns) = report.machine.pressure_ns {
         let text =
             format!("some program was ready and had no CPU for {}", short_time(pressure_ns as f64));
         wrap(out, "machine: ", 9, &text);
     }
-    if let Some(n) = found.machine.throttles.filter(|&n| n > 0) {
+    if let Some(n) = report.machine.throttles.filter(|&n| n > 0) {
         let text = format!("{n} times a CPU was slowed down because it was too hot");
         wrap(out, "machine: ", 9, &text);
     }
-    wrap(out, "known by: ", 10, &known_by(found));
-    wrap(out, "clock: ", 7, &clock(found));
+    wrap(out, "known by: ", 10, &known_by(report));
+    wrap(out, "clock: ", 7, &clock(report));
 }
 
 /// Names the source of the evidence, by CPU if the CPUs differ.
-fn known_by(found: &NoiseReport) -> String {
+fn known_by(report: &NoiseReport) -> String {
     let kinds = [NoiseEvidence::Tracepoints, NoiseEvidence::Switches, NoiseEvidence::Counts];
     let of_kind = kinds.map(|kind| {
-        let cpus: Vec<&CpuNoise> = found.cpus.iter().filter(|cpu| cpu.evidence == kind).collect();
+        let cpus: Vec<&CpuNoise> = report.cpus.iter().filter(|cpu| cpu.evidence == kind).collect();
         (kind, cpus)
     });
     let there = of_kind.iter().filter(|(_, cpus)| !cpus.is_empty());
@@ -227,12 +227,12 @@ fn known_by(found: &NoiseReport) -> String {
         .map(|(kind, cpus)| {
             let words = evidence(*kind, cpus.iter().any(|cpu| cpu.n_lost_events > 0));
             let numbers: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
-            let is_all = numbers.len() == found.cpus.len();
+            let is_all = numbers.len() == report.cpus.len();
             if is_all { words.into() } else { format!("on {}: {words}", name_cpus(&numbers)) }
         })
         .collect();
     let mut text = said.join("; ");
-    if found.is_virtual && found.evidence != NoiseEvidence::Tracepoints {
+    if report.is_virtual && report.evidence != NoiseEvidence::Tracepoints {
         text +=
             "; what is not explained may be an interrupt's as well as the host's: nobody looked";
     }
@@ -258,14 +258,14 @@ fn evidence(evidence: NoiseEvidence, has_lost: bool) -> &'static str {
     }
 }
 
-fn clock(found: &NoiseReport) -> String {
-    let clock = &found.clock;
+fn clock(report: &NoiseReport) -> String {
+    let clock = &report.clock;
     let mut text = match clock.clock {
         LoopClock::Tsc => "the CPU's counter".to_owned(),
         LoopClock::Monotonic => "the kernel's".to_owned(),
     };
-    let turns = found.cpus.iter().map(|cpu| cpu.turn_ns).fold(0.0, f64::max);
-    let thresholds = found.cpus.iter().map(|cpu| cpu.threshold_ns).max().unwrap_or(0);
+    let turns = report.cpus.iter().map(|cpu| cpu.turn_ns).fold(0.0, f64::max);
+    let thresholds = report.cpus.iter().map(|cpu| cpu.threshold_ns).max().unwrap_or(0);
     write!(text, ", read every {}; ", short_time(turns)).ok();
     write!(text, "a pause is longer than {}", short_time(thresholds as f64)).ok();
     if let Some(source) = clock.source.as_deref().filter(|_| clock.clock == LoopClock::Monotonic) {

@@ -63,52 +63,53 @@ pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
 }
 
 /// The progress of a pool: tasks by state, nodes, reasons to wait and the last failure.
-pub fn status(pool: &Pool, found: &PoolProgress) -> String {
+pub fn status(pool: &Pool, progress: &PoolProgress) -> String {
     let mut out = String::new();
     writeln!(out, "{}", tasks(&pool.manifest)).ok();
-    writeln!(out, "{}", counts(found)).ok();
-    for (node, n_done) in &found.nodes {
+    writeln!(out, "{}", counts(progress)).ok();
+    for (node, n_done) in &progress.nodes {
         writeln!(out, "   {}: {n_done} done", shorten(node, NAME_MAX)).ok();
     }
     let told = |reason: &str| !matches!(reason, "" | "None");
-    for (reason, n) in found.reasons.iter().filter(|(reason, _)| told(reason)) {
+    for (reason, n) in progress.reasons.iter().filter(|(reason, _)| told(reason)) {
         writeln!(out, "{} wait: {}", counted(*n, "job"), one_line(reason)).ok();
     }
-    if let Some(failure) = &found.failure {
+    if let Some(failure) = &progress.failure {
         writeln!(out, "{} failed: {}", pool.manifest.label(failure.task), failure.file.display())
             .ok();
         for line in failure.said.lines() {
             writeln!(out, "   {}", shorten(line, COLUMNS - 3)).ok();
         }
     }
-    advice(&mut out, pool, found);
+    advice(&mut out, pool, progress);
     out
 }
 
 /// Numbers of tasks by state: `7 done, 2 in running jobs, 3 queued`.
-pub fn counts(found: &PoolProgress) -> String {
+pub fn counts(progress: &PoolProgress) -> String {
     let named = [
         (TaskState::Done, "done"),
         (TaskState::Running, "in running jobs"),
         (TaskState::Queued, "queued"),
         (TaskState::Failed, "failed"),
-        (TaskState::Missing, if found.is_queue_known { "missing" } else { "not done" }),
+        (TaskState::Missing, if progress.is_queue_known { "missing" } else { "not done" }),
     ];
-    let said = named.iter().filter(|(state, _)| *state == TaskState::Done || found.n(*state) > 0);
+    let said =
+        named.iter().filter(|(state, _)| *state == TaskState::Done || progress.n(*state) > 0);
     let said: Vec<String> =
-        said.map(|(state, name)| format!("{} {name}", found.n(*state))).collect();
+        said.map(|(state, name)| format!("{} {name}", progress.n(*state))).collect();
     said.join(", ")
 }
 
-fn advice(out: &mut String, pool: &Pool, found: &PoolProgress) {
-    if found.absent().is_empty() {
+fn advice(out: &mut String, pool: &Pool, progress: &PoolProgress) {
+    if progress.absent().is_empty() {
         return;
     }
     let resume = format!("stillwell pool resume {}", pool.folder.display());
     let text = match &pool.manifest.engine {
         JobQueue::Slurm { .. } => format!(
             "nobody is working on {}; {resume} submits them again",
-            counted(found.absent().len(), "task")
+            counted(progress.absent().len(), "task")
         ),
         JobQueue::Command(_) => format!(
             "what the queue does with the others is not known here; if they are not in it any more, {resume} submits them \
@@ -134,17 +135,21 @@ struct StatusDocument<'a> {
 }
 
 /// Writes the progress of a pool as JSON.
-pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &PoolProgress) -> io::Result<()> {
+pub fn status_json(
+    to: &mut impl io::Write,
+    pool: &Pool,
+    progress: &PoolProgress,
+) -> io::Result<()> {
     let document = StatusDocument {
         pool: &pool.folder,
         suite: &pool.manifest.suite,
-        n_tasks: found.tasks.len(),
-        done: found.n(TaskState::Done),
-        running: found.n(TaskState::Running),
-        queued: found.n(TaskState::Queued),
-        failed: found.n(TaskState::Failed),
-        missing: found.n(TaskState::Missing),
-        standing: found,
+        n_tasks: progress.tasks.len(),
+        done: progress.n(TaskState::Done),
+        running: progress.n(TaskState::Running),
+        queued: progress.n(TaskState::Queued),
+        failed: progress.n(TaskState::Failed),
+        missing: progress.n(TaskState::Missing),
+        standing: progress,
         submissions: pool.submissions(),
     };
     pretty(to, &document)

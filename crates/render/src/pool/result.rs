@@ -39,28 +39,28 @@ pub struct Collection<'a> {
 }
 
 /// The table of variants with their ratios across the nodes, then the remarks.
-pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
+pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
     let mut out = String::new();
-    let nodes = nodes(found.lines);
+    let nodes = nodes(collection.lines);
     let on = match nodes.len() {
         0 => String::new(),
         n if n <= NAMED_MAX => format!(" on {}", one_line(&nodes.join(", "))),
         n => format!(" on {n} nodes"),
     };
-    let n_tasks = found.pool.manifest.tasks.len();
-    let suite = paint(styles.headline, &one_line(&found.pool.manifest.suite_name));
-    writeln!(out, "{suite}: {} of {}{on}", found.n_done, counted(n_tasks, "task")).ok();
-    if !found.lines.is_empty() {
+    let n_tasks = collection.pool.manifest.tasks.len();
+    let suite = paint(styles.headline, &one_line(&collection.pool.manifest.suite_name));
+    writeln!(out, "{suite}: {} of {}{on}", collection.n_done, counted(n_tasks, "task")).ok();
+    if !collection.lines.is_empty() {
         out.push('\n');
-        out.push_str(&variants(found));
+        out.push_str(&variants(collection));
     }
-    if by_node && !found.lines.is_empty() {
+    if by_node && !collection.lines.is_empty() {
         out.push('\n');
-        out.push_str(&each_node(found.lines));
+        out.push_str(&each_node(collection.lines));
     }
     out.push('\n');
-    remarks(&mut out, found);
-    absent(&mut out, found);
+    remarks(&mut out, collection);
+    absent(&mut out, collection);
     out
 }
 
@@ -72,10 +72,10 @@ fn nodes(lines: &[PoolLine]) -> Vec<&str> {
     nodes
 }
 
-fn variants(found: &Collection<'_>) -> String {
+fn variants(collection: &Collection<'_>) -> String {
     let heading = ["benchmark", "variant", "ratio", "verdict", "slower on", "sign p", "pairs"];
     let mut rows = vec![table::cells(&heading)];
-    for (line, judgement) in found.lines.iter().zip(found.judgements) {
+    for (line, judgement) in collection.lines.iter().zip(collection.judgements) {
         let (ratio, slower, sign) = match &line.evidence {
             PoolEvidence::Pooled(pooled) => (
                 shown_ratio(pooled.ratio),
@@ -137,14 +137,15 @@ fn each_node(lines: &[PoolLine]) -> String {
 }
 
 /// Appends the meaning of the table and its limits.
-fn remarks(out: &mut String, found: &Collection<'_>) {
-    let pooled: Vec<&PooledRatio> = found.lines.iter().filter_map(|line| pooled(line)).collect();
+fn remarks(out: &mut String, collection: &Collection<'_>) {
+    let pooled: Vec<&PooledRatio> =
+        collection.lines.iter().filter_map(|line| pooled(line)).collect();
     if !pooled.is_empty() {
         let text = "ratios are new ÷ reference, the mean over the nodes; +- is half of the interval, which is about nodes \
                     like these: how they differ is in it";
         wrap(out, "", 0, text);
     }
-    let few = found.lines.iter().zip(found.judgements).filter_map(|(line, judgement)| {
+    let few = collection.lines.iter().zip(collection.judgements).filter_map(|(line, judgement)| {
         let n_nodes = pooled_nodes(line)?;
         (judgement.verdict == Verdict::Undecided && n_nodes < NODES_FEW).then_some(n_nodes)
     });
@@ -154,7 +155,7 @@ fn remarks(out: &mut String, found: &Collection<'_>) {
         );
         wrap(out, "note: ", 6, &text);
     }
-    let one: Vec<String> = found
+    let one: Vec<String> = collection
         .lines
         .iter()
         .filter(|line| matches!(line.evidence, PoolEvidence::OneNode(_)))
@@ -167,7 +168,7 @@ fn remarks(out: &mut String, found: &Collection<'_>) {
         );
         wrap(out, "note: ", 6, &text);
     }
-    for line in found.lines {
+    for line in collection.lines {
         outliers(out, line);
         if let PoolEvidence::None { because } = line.evidence {
             wrap(
@@ -178,7 +179,7 @@ fn remarks(out: &mut String, found: &Collection<'_>) {
             );
         }
     }
-    if found.lines.iter().any(|line| line.has_control) {
+    if collection.lines.iter().any(|line| line.has_control) {
         wrap(
             out,
             "note: ",
@@ -233,28 +234,28 @@ fn named(names: &[String]) -> String {
     text
 }
 
-fn absent(out: &mut String, found: &Collection<'_>) {
-    let manifest = &found.pool.manifest;
+fn absent(out: &mut String, collection: &Collection<'_>) {
+    let manifest = &collection.pool.manifest;
     let labels = |tasks: &[usize]| {
         named(&tasks.iter().map(|&task| manifest.label(task)).collect::<Vec<_>>())
     };
-    if !found.missing.is_empty() {
+    if !collection.missing.is_empty() {
         let text = format!(
             "{} not done: {}; stillwell pool status {} says what became of them",
-            counted(found.missing.len(), "task"),
-            labels(found.missing),
-            found.pool.folder.display()
+            counted(collection.missing.len(), "task"),
+            labels(collection.missing),
+            collection.pool.folder.display()
         );
         wrap(out, "note: ", 6, &text);
     }
-    for (task, why) in found.damaged.iter().take(NAMED_MAX) {
+    for (task, why) in collection.damaged.iter().take(NAMED_MAX) {
         wrap(out, "not counted: ", 6, &format!("{}: {why}", manifest.label(*task)));
     }
-    if !found.damaged.is_empty() {
+    if !collection.damaged.is_empty() {
         wrap(out, "", 6, "remove such a file, and stillwell pool resume measures it again");
     }
-    if found.damaged.len() > NAMED_MAX {
-        writeln!(out, "and {} more", found.damaged.len() - NAMED_MAX).ok();
+    if collection.damaged.len() > NAMED_MAX {
+        writeln!(out, "and {} more", collection.damaged.len() - NAMED_MAX).ok();
     }
 }
 
@@ -291,29 +292,29 @@ impl DocumentBody for PoolBody<'_> {
     const NAME: &'static str = "pool";
 }
 
-pub fn document<'a>(found: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion) {
-    let manifest = &found.pool.manifest;
-    let variants = || found.lines.iter().zip(found.judgements);
-    let damaged = found.damaged.iter().map(|(task, why)| (manifest.label(*task), &why[..]));
+pub fn document<'a>(collection: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion) {
+    let manifest = &collection.pool.manifest;
+    let variants = || collection.lines.iter().zip(collection.judgements);
+    let damaged = collection.damaged.iter().map(|(task, why)| (manifest.label(*task), &why[..]));
     let body = PoolBody {
-        pool: &found.pool.folder,
+        pool: &collection.pool.folder,
         suite: &manifest.suite_name,
         n_tasks: manifest.tasks.len(),
-        n_done: found.n_done,
-        missing: found.missing.iter().map(|&task| manifest.label(task)).collect(),
+        n_done: collection.n_done,
+        missing: collection.missing.iter().map(|&task| manifest.label(task)).collect(),
         damaged: damaged.collect(),
         variants: variants()
             .map(|(line, judgement)| PooledVariant { line, policy: line.policy, judgement })
             .collect(),
     };
     let effects = variants().map(|(line, judgement)| effect(line, judgement)).collect();
-    (body, Conclusion { effects, ..Conclusion::of(whole(found.judgements)) })
+    (body, Conclusion { effects, ..Conclusion::of(whole(collection.judgements)) })
 }
 
 fn effect(line: &PoolLine, judgement: &Judgement) -> Effect {
     let (ratio, alpha) = match &line.evidence {
-        PoolEvidence::Pooled(found) => (Some(found.ratio), found.alpha),
-        PoolEvidence::OneNode(found) => (Some(found.ratio), found.alpha),
+        PoolEvidence::Pooled(pooled) => (Some(pooled.ratio), pooled.alpha),
+        PoolEvidence::OneNode(lone) => (Some(lone.ratio), lone.alpha),
         PoolEvidence::None { .. } => (None, 1.0),
     };
     Effect {

@@ -75,8 +75,8 @@ pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
         }
     };
     let has_values = group.histogram.is_some();
-    let has_pairs = group.comparisons.iter().any(|found| found.pairs.is_some());
-    let has_deciles = group.comparisons.iter().any(|found| found.deciles.is_some());
+    let has_pairs = group.comparisons.iter().any(|comparison| comparison.pairs.is_some());
+    let has_deciles = group.comparisons.iter().any(|comparison| comparison.deciles.is_some());
     let (of_time, time) = match (&group.timeline, group.in_slices) {
         (Timeline::All { .. }, false) => {
             ("Every run in the order of time", "With what happened to it.")

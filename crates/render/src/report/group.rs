@@ -46,7 +46,7 @@ impl<'a> GroupContext<'a> {
         let ReportRecord { input, judgements } = self.reported;
         let arms: Vec<usize> = self.group.arms.iter().map(|arm| arm.arm).collect();
         let all = input.analysis.comparisons.iter().zip(judgements);
-        all.filter(move |(found, _)| arms.contains(&found.arm))
+        all.filter(move |(comparison, _)| arms.contains(&comparison.arm))
     }
 
     pub fn summary(&self, place: usize) -> &'a ArmSummary {

@@ -81,7 +81,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
         groups.iter().enumerate().map(|(index, context)| verdict(index, context, data)).collect();
     let has_verdicts = verdicts.iter().any(Option::is_some);
     let has_files = groups.windows(2).any(|pair| pair[0].file != pair[1].file);
-    let place = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let place = |class: &str| cards::CLASSES.iter().position(|entry| entry.0 == class);
     let mut rows: Vec<IndexRow> = groups
         .iter()
         .zip(verdicts)
@@ -151,12 +151,12 @@ fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<In
 }
 
 fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
-    let weight = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let weight = |class: &str| cards::CLASSES.iter().position(|entry| entry.0 == class);
     let plan = &context.reported.input.record.header.plan;
-    let of = context.comparisons().map(|(found, judgement)| {
-        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
-        let ratio = ratio(&found.evidence, judgement);
-        let text = match &found.evidence {
+    let of = context.comparisons().map(|(comparison, judgement)| {
+        let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
+        let ratio = ratio(&comparison.evidence, judgement);
+        let text = match &comparison.evidence {
             Evidence::Paired(paired) => tested_ratio(paired, judgement.shown(paired)),
             _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
         };
@@ -167,9 +167,9 @@ fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Optio
             key: ratio.map_or_else(String::new, |it| it.value.to_string()),
         }
     });
-    let found = of.min_by_key(|verdict| weight(verdict.class));
+    let weightiest = of.min_by_key(|verdict| weight(verdict.class));
     let same = || data.same_names.iter().find(|same| same.arm[0] == index);
-    found.or_else(|| {
+    weightiest.or_else(|| {
         let same = same()?;
         let key = match &same.evidence {
             Evidence::Unpaired { ratio, .. } => ratio.value.to_string(),

@@ -138,8 +138,8 @@ struct ComparisonText {
 fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard> {
     let input = group.reported.input;
     let arms = &input.analysis.arms;
-    let card = |(found, judgement)| {
-        cards::card(plan_of(input.record, found), arms, found, judgement, place)
+    let card = |(comparison, judgement)| {
+        cards::card(plan_of(input.record, comparison), arms, comparison, judgement, place)
     };
     group.comparisons().map(card).map(with_signs).collect()
 }
@@ -340,11 +340,11 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
 fn run_counts(context: &GroupContext<'_>) -> Option<MetricTable> {
     let all = activities(context.reported.input.record);
     let of = |place: usize| {
-        let found = all.get(context.group.arms[place].arm)?.as_ref()?;
-        Some((number(context, place), found))
+        let activity = all.get(context.group.arms[place].arm)?.as_ref()?;
+        Some((number(context, place), activity))
     };
-    let found: Vec<(String, &Activity)> = (0..context.group.arms.len()).filter_map(of).collect();
-    tables::counts(&found)
+    let counted: Vec<(String, &Activity)> = (0..context.group.arms.len()).filter_map(of).collect();
+    tables::counts(&counted)
 }
 
 /// The number of an arm in the text output.
@@ -357,9 +357,9 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
     let label = |place: usize| one_line(&group.arms[place].label);
     let plan = &context.reported.input.record.header.plan;
     let compared = context.comparisons().zip(&group.comparisons);
-    let compared = compared.map(|((found, judgement), compared)| {
-        let (class, word) = cards::class_and_word(&found.evidence, judgement, plan);
-        let reference = group.arms.iter().position(|arm| arm.arm == found.reference);
+    let compared = compared.map(|((comparison, judgement), compared)| {
+        let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
+        let reference = group.arms.iter().position(|arm| arm.arm == comparison.reference);
         let against = reference.map_or_else(String::new, |it| format!(" against {}", label(it)));
         ComparisonText { label: format!("{}{against}", label(compared.arm)), class, word }
     });

@@ -65,7 +65,7 @@ pub(super) fn file_names(records: &[ReportRecord<'_>]) -> Vec<String> {
 pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
     let header = &record.header;
     let plan = &header.plan;
-    let found = analysis.notes.iter().map(|note| NoteText {
+    let texts = analysis.notes.iter().map(|note| NoteText {
         what: one_line(&notes::what(&note.finding, plan)),
         advice: notes::advice(&note.finding, plan),
     });
@@ -81,7 +81,7 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
         how: how(record, analysis),
         command_line: header.imported.is_none().then(|| command_line(header)),
         commands,
-        notes: found.chain(imported).collect(),
+        notes: texts.chain(imported).collect(),
         gaps: gaps(header),
         facts: common
             .into_iter()

@@ -77,10 +77,10 @@ pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
     }
     let row = |count: &RunCount| {
         let cell = |(_, activity): &(String, &Activity)| {
-            let found = activity.counts.iter().find(|other| other.what == count.what);
-            found.map_or_else(MetricCell::default, |found| MetricCell {
-                value: signs(&activity::per_run(found)),
-                spread: activity::rate(found).map(|rate| signs(&rate)),
+            let same = activity.counts.iter().find(|other| other.what == count.what);
+            same.map_or_else(MetricCell::default, |same| MetricCell {
+                value: signs(&activity::per_run(same)),
+                spread: activity::rate(same).map(|rate| signs(&rate)),
             })
         };
         MetricRow {

@@ -65,7 +65,6 @@ pub struct HistorySite<'a> {
     pub title: Option<&'a str>,
 }
 
-/// A file of the site.
 #[derive(Clone, Debug)]
 pub struct SiteFile {
     /// Path from the directory of the site.

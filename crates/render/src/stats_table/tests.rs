@@ -67,9 +67,9 @@ fn what_could_not_be_told() {
     let arms = analysis(&record, &[1e6]).arms;
     let tim = Some("1,6,40".parse().unwrap());
     let mut estimators = estimators(&arms, tim);
-    let found = estimators[0].as_mut().unwrap();
-    found.floor.is_finite = None;
-    found.floor.g_star = None;
+    let of_first = estimators[0].as_mut().unwrap();
+    of_first.floor.is_finite = None;
+    of_first.floor.g_star = None;
     let table_of = |estimators: &[Option<Estimators>]| {
         let plan = &record.header.plan;
         stats(Statistics { plan, arms: &arms, estimators, tim, series: &[], imported: None })

@@ -19,7 +19,7 @@ pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
 pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let mut out = String::new();
     let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
-    let why = advice.recommended.as_ref().map(|found| format!(" ({})", found.why.join(", ")));
+    let why = advice.recommended.as_ref().map(|choice| format!(" ({})", choice.why.join(", ")));
     let head =
         format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
     wrap(&mut out, "", 0, &head);

@@ -23,7 +23,7 @@ use model::values::{format_cpu_list, name_cpus};
 
 pub use boot::{entry_removed, json as boot_json, text as boot_text};
 
-/// What makes noise on this machine.
+/// The sources of noise on this machine.
 #[derive(Serialize, JsonSchema)]
 pub struct SystemBody<'a> {
     /// Name and version of this program.
@@ -105,9 +105,9 @@ fn head(out: &mut String, report: &SystemReport) {
 }
 
 fn recommended(out: &mut String, report: &SystemReport) {
-    let found = &report.recommended;
-    let why = found.why.join(", ");
-    let text = match found.cpus.as_slice() {
+    let choice = &report.recommended;
+    let why = choice.why.join(", ");
+    let text = match choice.cpus.as_slice() {
         [] => format!("none for benchmarks: {why}"),
         cpus => format!("{} (* below; {why})", format_cpu_list(cpus)),
     };
@@ -116,12 +116,12 @@ fn recommended(out: &mut String, report: &SystemReport) {
 
 /// Which CPUs slow each other, if any.
 fn core_pairs(out: &mut String, report: &SystemReport) {
-    let Some(found) = &report.core_pairs else { return };
+    let Some(measured) = &report.core_pairs else { return };
     let factor = |pair: &CorePair| {
         let [low, high] = pair.interval;
         format!("{:.2} times as long ({low:.2} to {high:.2})", pair.slowdown)
     };
-    for pair in found.pairs.iter().filter(|pair| pair.are_siblings()) {
+    for pair in measured.pairs.iter().filter(|pair| pair.are_siblings()) {
         let [one, other] = pair.cpus;
         let text = format!(
             "measured: CPUs {one} and {other} share a core, though the machine does not say so: while one is busy, \
@@ -130,7 +130,7 @@ fn core_pairs(out: &mut String, report: &SystemReport) {
         );
         wrap(out, "", 2, &text);
     }
-    let apart = found.pairs.iter().filter(|pair| !pair.are_siblings());
+    let apart = measured.pairs.iter().filter(|pair| !pair.are_siblings());
     let most = apart.clone().max_by(|a, b| a.slowdown.total_cmp(&b.slowdown));
     if let Some(most) = most {
         let (who, n) = (name_cpus(&most.cpus), apart.count());
@@ -147,7 +147,7 @@ fn core_pairs(out: &mut String, report: &SystemReport) {
         };
         wrap(out, "", 2, &text);
     }
-    if let Some([_, busy]) = found.busy.first() {
+    if let Some([_, busy]) = measured.busy.first() {
         let text = format!(
             "not measured: which CPUs slow each other; other programs use CPU {busy}. Ask again when it is idle"
         );

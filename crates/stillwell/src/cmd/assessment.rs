@@ -83,8 +83,8 @@ impl Assessment {
     /// The answer for each value that `--fail-on above:VALUE` limits.
     fn ceilings(&self, fail_on: FailOn) -> Result<Vec<CeilingAnswer>> {
         let Some(ceiling) = fail_on.above else { return Ok(Vec::new()) };
-        let found = against_ceiling(&self.record.header.plan, &self.analysis.arms, ceiling);
-        found.map_err(Error::msg)
+        let answers = against_ceiling(&self.record.header.plan, &self.analysis.arms, ceiling);
+        answers.map_err(Error::msg)
     }
 
     /// Prints the counts of the runs and their rates, for each command.
@@ -97,10 +97,12 @@ impl Assessment {
         let mut text = String::new();
         for part in parts {
             let plan = &part.header.plan;
-            for (arm, found) in analysis::activities(part).iter().enumerate() {
-                if let Some(found) = found.as_ref().filter(|_| !plan.arms[arm].role.is_control()) {
+            for (arm, activity) in analysis::activities(part).iter().enumerate() {
+                if let Some(activity) =
+                    activity.as_ref().filter(|_| !plan.arms[arm].role.is_control())
+                {
                     text += "\n";
-                    text += &activity::text(arm + 1, &plan.full_label(arm), found);
+                    text += &activity::text(arm + 1, &plan.full_label(arm), activity);
                 }
             }
         }

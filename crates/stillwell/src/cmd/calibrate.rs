@@ -53,7 +53,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let bar = progress(u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64, verb.json);
     let clock = session::LineClock::start();
     let is_logged = bar.is_hidden() && !verb.json;
-    let found = replay(&times_ns, pace_ns, &settings, || {
+    let calibration = replay(&times_ns, pace_ns, &settings, || {
         bar.inc(1);
         if is_logged && clock.is_due() {
             let share = 100 * bar.position() / bar.length().unwrap_or(1).max(1);
@@ -61,8 +61,9 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         }
     });
     bar.finish_and_clear();
-    let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
-    print_calibration(&found, plan.arms[plan.reference].label(), &path, verb.json)?;
+    let calibration =
+        calibration.with_context(|| format!("{} cannot be replayed", path.display()))?;
+    print_calibration(&calibration, plan.arms[plan.reference].label(), &path, verb.json)?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -129,14 +130,14 @@ fn progress(n: u64, is_json: bool) -> ProgressBar {
 }
 
 fn print_calibration(
-    found: &PowerCalibration,
+    calibration: &PowerCalibration,
     label: &str,
     path: &Path,
     as_json: bool,
 ) -> Result<()> {
     if as_json {
         let conclusion = Conclusion::of(FinalVerdict::Measured);
-        return Ok(document::write(&mut terminal::data(), found, conclusion, None)?);
+        return Ok(document::write(&mut terminal::data(), calibration, conclusion, None)?);
     }
-    print(&page::calibration(found, label, path))
+    print(&page::calibration(calibration, label, path))
 }

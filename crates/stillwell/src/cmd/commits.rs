@@ -48,7 +48,7 @@ impl Place {
 
     /// The commits of these revisions. Errors: a revision is unknown, or two are the same commit.
     pub fn named(&self, words: &[String]) -> Result<Vec<NamedCommit>> {
-        let mut found: Vec<NamedCommit> = Vec::new();
+        let mut commits: Vec<NamedCommit> = Vec::new();
         for word in words {
             let new = match word.trim() {
                 "" => bail!("--revisions has an empty one"),
@@ -58,10 +58,10 @@ impl Place {
                     None => vec![self.one(word)?],
                 },
             };
-            found.extend(new);
+            commits.extend(new);
         }
-        for (index, commit) in found.iter().enumerate() {
-            let twin = found[..index].iter().find(|other| other.id == commit.id);
+        for (index, commit) in commits.iter().enumerate() {
+            let twin = commits[..index].iter().find(|other| other.id == commit.id);
             if let Some(twin) = twin {
                 bail!(
                     "--revisions: {:?} and {:?} are the same commit; leave one out",
@@ -70,14 +70,14 @@ impl Place {
                 );
             }
         }
-        Ok(found)
+        Ok(commits)
     }
 
     /// The id of a revision. Errors: there is no such commit.
     pub fn commit(&self, revision: &str) -> Result<String> {
         let wanted = format!("{revision}^{{commit}}");
-        let found = git(&self.top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
-        found.with_context(|| format!("there is no commit {revision:?} in {}", self.top.display()))
+        let id = git(&self.top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
+        id.with_context(|| format!("there is no commit {revision:?} in {}", self.top.display()))
     }
 
     fn one(&self, revision: &str) -> Result<NamedCommit> {

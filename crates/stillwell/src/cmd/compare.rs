@@ -79,15 +79,15 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
         sides.push(BenchmarkFile { file, tool: compared.results.tool.clone() });
         all.push(compared);
     }
-    let found = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_STATISTIC));
+    let comparison = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_STATISTIC));
     drop(all);
-    if found.lines.is_empty() {
-        let hint = shown_files::other_processors(&found);
+    if comparison.lines.is_empty() {
+        let hint = shown_files::other_processors(&comparison);
         let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
         bail!("the files have no benchmark in common{hint}");
     }
     if verb.json {
-        shown_files::json(&mut terminal::data(), &sides, &found)?;
+        shown_files::json(&mut terminal::data(), &sides, &comparison)?;
     } else {
         let shown = ComparisonLayout {
             style: verb.table.table_format.unwrap_or(defaults::TABLE),
@@ -95,7 +95,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
             group_by_speed: verb.table.group_by_speed,
             less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
         };
-        print(&shown_files::text(&sides, &found, shown))?;
+        print(&shown_files::text(&sides, &comparison, shown))?;
     }
     // Separate sessions allow no verdict.
     if verb.fail_on.is_none() {
@@ -107,7 +107,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
 
 /// Prints the answer to `--fail-on` as the last line.
 fn print_gate_of_sessions(verb: &CompareVerb, code: u8) -> Result<()> {
-    if verb.json { Ok(()) } else { print(&gate::of_sessions(code)) }
+    if verb.json { Ok(()) } else { print(&gate::line_without_verdict(code)) }
 }
 
 fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
@@ -127,8 +127,8 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     } else {
         vec![None; analysis.comparisons.len()]
     };
-    let found = analysis.comparisons.iter().zip(judgements).zip(distributions);
-    let pairs: Vec<_> = found
+    let compared = analysis.comparisons.iter().zip(judgements).zip(distributions);
+    let pairs: Vec<_> = compared
         .map(|((comparison, &judgement), distributions)| across::ArmPair {
             old: vec![&analysis.arms[comparison.reference]],
             new: &analysis.arms[comparison.arm],

@@ -36,7 +36,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
         let (path, created, format) = about_file(&opened);
         let mut results = opened.into_results();
         edit(&mut results, &verb.edits)?;
-        opened = InputFile::of_results(&path, results, created, format);
+        opened = InputFile::from_results(&path, results, created, format);
     }
     match to {
         WriteFormat::Record => record(verb, opened),
@@ -96,7 +96,7 @@ fn together(verb: &ConvertVerb) -> Result<InputFile> {
         edit::add(&mut results, other.into_results())
             .with_context(|| format!("cannot add {shown} to {}", path.display()))?;
     }
-    Ok(InputFile::of_results(&path, results, created, format))
+    Ok(InputFile::from_results(&path, results, created, format))
 }
 
 fn about_file(opened: &InputFile) -> (PathBuf, String, Option<FileFormat>) {

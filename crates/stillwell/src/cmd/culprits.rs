@@ -24,7 +24,7 @@ use search::history::store::HistoryStore;
 pub fn changed<'a>(
     all: &'a [Series],
     mut commits: Commits,
-    found: &[StoredCulprit],
+    stored: &[StoredCulprit],
 ) -> Vec<SeriesChange<'a>> {
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
@@ -38,7 +38,7 @@ pub fn changed<'a>(
                 it.benchmark == series.benchmark
                     && (is_search || commits.is_between(&it.head, old, new))
             };
-            let culprits = found.iter().filter(of_change).cloned().collect();
+            let culprits = stored.iter().filter(of_change).cloned().collect();
             SeriesChange { series, change, commits: between, culprits }
         })
         .collect()

@@ -31,7 +31,7 @@ fn wanted(options: &ExportOptions) -> Result<Vec<ExportRequest<'_>>> {
     let mut wanted: Vec<ExportRequest<'_>> = by_option(options).collect();
     for pair in options.export.chunks_exact(2) {
         let format = WriteFormat::from_str(&pair[0], true).ok();
-        let Some(export) = of_session(&pair[0]).or(format.and_then(export_as)) else {
+        let Some(export) = session_export(&pair[0]).or(format.and_then(export_as)) else {
             bail!(
                 "--export {}: the formats are json, markdown, asciidoc, org, csv, times, hyperfine, hyperfine-1, pyperf and bmf",
                 pair[0]
@@ -110,7 +110,7 @@ pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
 }
 
 /// The writer of a format only for sessions.
-fn of_session(format: &str) -> Option<Export> {
+fn session_export(format: &str) -> Option<Export> {
     Some(match format {
         "asciidoc" => |assessment, to| table(assessment, Markup::Asciidoc, to),
         "org" => |assessment, to| table(assessment, Markup::Org, to),

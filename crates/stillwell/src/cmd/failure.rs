@@ -17,12 +17,12 @@ use render::document::{ErrorCode, ErrorObject, write_error};
 use render::remedies::Audience;
 
 /// Reports a mistake of the command line. Returns the exit code.
-pub fn of_usage(message: &str, target: Option<&JsonTarget>) -> u8 {
+pub fn report_mistake(message: &str, target: Option<&JsonTarget>) -> u8 {
     told(ErrorCode::Usage, message, target)
 }
 
 /// Reports an error. Returns the exit code.
-pub fn of_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
+pub fn report_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
     let mut message = audience.words(&in_prose(error));
     // The machine's own files are opened as root.
     if let Some(whose) =

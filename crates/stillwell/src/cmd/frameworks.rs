@@ -21,7 +21,7 @@ use record::plan::{Arm, Plan};
 /// of iterations are counted. Errors: a program does not end in time.
 pub fn time_iterations(
     programs: &[Arm],
-    found: &mut [Vec<ProgramBenchmark>],
+    benchmarks: &mut [Vec<ProgramBenchmark>],
     names: &[String],
     user: Option<&User>,
     timeout: Option<TimeSpan>,
@@ -29,8 +29,8 @@ pub fn time_iterations(
     let asker = Asker { run_as: user, limit: Duration::from_nanos(timeout.unwrap_or(ASKING).ns) };
     for name in names {
         let is_known =
-            found.iter().flatten().any(|it| it.name == *name && it.iteration_ns.is_some());
-        let of_first = found.iter_mut().zip(programs).find_map(|(listed, program)| {
+            benchmarks.iter().flatten().any(|it| it.name == *name && it.iteration_ns.is_some());
+        let of_first = benchmarks.iter_mut().zip(programs).find_map(|(listed, program)| {
             Some((listed.iter_mut().find(|it| it.name == *name)?, program))
         });
         let Some((listed, program)) = of_first.filter(|_| !is_known) else { continue };
@@ -113,13 +113,13 @@ pub fn listed(
         harnesses.push(recognise(program, asker).map_err(|why| wrong(index, why))?);
     }
     let Some((first, harness)) =
-        harnesses.iter().enumerate().find_map(|(index, found)| Some((index, (*found)?)))
+        harnesses.iter().enumerate().find_map(|(index, known)| Some((index, (*known)?)))
     else {
         return Ok(None);
     };
     let mut all = Vec::new();
-    for (index, (program, found)) in programs.iter().zip(&harnesses).enumerate() {
-        let Some(found) = found else {
+    for (index, (program, known)) in programs.iter().zip(&harnesses).enumerate() {
+        let Some(known) = known else {
             // `target/release/deps/NAME-*` matches it too.
             let is_list = program.argv.first().is_some_and(|file| file.ends_with(".d"));
             let why = if is_list {
@@ -136,8 +136,8 @@ pub fn listed(
                 program.label()
             );
         };
-        let list = benchmarks(*found, program, asker).map_err(|why| wrong(index, why))?;
-        let name = found.name();
+        let list = benchmarks(*known, program, asker).map_err(|why| wrong(index, why))?;
+        let name = known.name();
         match list.failure {
             Some(why) if list.benchmarks.is_empty() => bail!(wrong(index, why.into())),
             None if list.benchmarks.is_empty() => {

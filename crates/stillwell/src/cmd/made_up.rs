@@ -26,16 +26,16 @@ pub struct MadeUpTimes {
 impl MadeUpTimes {
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut found = Self { programs: HashMap::new(), factors: Vec::new() };
+        let mut made_up = Self { programs: HashMap::new(), factors: Vec::new() };
         for line in text.lines() {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("at", factors) => {
-                    found.factors = factors.split_ascii_whitespace().map(str::to_owned).collect();
+                    made_up.factors = factors.split_ascii_whitespace().map(str::to_owned).collect();
                 }
-                (key, times) => drop(found.programs.insert(key.to_owned(), times.to_owned())),
+                (key, times) => drop(made_up.programs.insert(key.to_owned(), times.to_owned())),
             }
         }
-        Ok(found)
+        Ok(made_up)
     }
 
     /// Whether a program builds. Errors: the file does not have the program.

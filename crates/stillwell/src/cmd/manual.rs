@@ -58,7 +58,7 @@ pub fn man(verb: &ManVerb) -> Result<u8> {
     let page = match &verb.verb.words[..] {
         [] => overview(&command)?,
         [name, ..] => match command.find_subcommand(name) {
-            Some(found) => page_of(found)?,
+            Some(named) => page_of(named)?,
             None => bail!("man {name}: there is no such verb; `stillwell --help` lists the verbs"),
         },
     };

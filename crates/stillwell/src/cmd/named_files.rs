@@ -25,9 +25,9 @@ const START_BYTES: u64 = 64 << 10;
 pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
     let text = named.to_string_lossy();
     if text.contains(['*', '?']) && named.symlink_metadata().is_err() {
-        let found = matches(named)?;
-        ensure!(!found.is_empty(), "no file matches {text}");
-        return Ok(found);
+        let files = matches(named)?;
+        ensure!(!files.is_empty(), "no file matches {text}");
+        return Ok(files);
     }
     if !named.is_dir() {
         return Ok(vec![named.into()]);
@@ -48,17 +48,17 @@ pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> 
 
 /// The paths that match a pattern with `*` and `?`, sorted.
 fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = vec![PathBuf::new()];
+    let mut paths = vec![PathBuf::new()];
     for part in pattern.components() {
         let text = part.as_os_str().to_string_lossy();
         if !matches!(part, Component::Normal(_)) || !text.contains(['*', '?']) {
-            found.iter_mut().for_each(|path| path.push(part));
-            found.retain(|path| path.symlink_metadata().is_ok());
+            paths.iter_mut().for_each(|path| path.push(part));
+            paths.retain(|path| path.symlink_metadata().is_ok());
             continue;
         }
         let wanted = expression(&text)?;
         let mut next = Vec::new();
-        for directory in found {
+        for directory in paths {
             let listed = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
             let Ok(entries) = listed.read_dir() else { continue };
             for entry in entries {
@@ -71,9 +71,9 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
             }
         }
         next.sort();
-        found = next;
+        paths = next;
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// A pattern as a regular expression: `*` is any text, `?` one character.
@@ -135,8 +135,8 @@ mod tests {
         }
         std::fs::write(at("a/go.txt"), "BenchmarkA 1 2 ns/op\n").unwrap();
         let names = |pattern: &str| -> Vec<String> {
-            let found = expanded(&at(pattern), ReadOptions::default()).unwrap();
-            let below = found.iter().map(|path| path.strip_prefix(folder.path()).unwrap());
+            let files = expanded(&at(pattern), ReadOptions::default()).unwrap();
+            let below = files.iter().map(|path| path.strip_prefix(folder.path()).unwrap());
             below.map(|path| path.display().to_string()).collect()
         };
         assert_eq!(names("a/?.json"), ["a/1.json", "a/2.json"]);

@@ -26,23 +26,23 @@ use render::{Styles, noise as shown};
 
 /// Shows the ledgers of records, or watches the machine.
 pub fn noise(verb: &NoiseVerb) -> Result<u8> {
-    if verb.records.is_empty() { watch(verb) } else { of_records(verb) }
+    if verb.records.is_empty() { watch(verb) } else { show_ledgers(verb) }
 }
 
-fn of_records(verb: &NoiseVerb) -> Result<u8> {
+fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
     for (index, opened) in
         records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
     {
         let record = opened?.into_record()?;
-        let found = record_ledger(&record, &analysis::summarise(&record)).with_context(|| {
+        let ledger = record_ledger(&record, &analysis::summarise(&record)).with_context(|| {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {
-            let conclusion = noise_document::of_record(&found);
-            document::write(&mut terminal::data(), &found, conclusion, None)?;
+            let conclusion = noise_document::record_conclusion(&ledger);
+            document::write(&mut terminal::data(), &ledger, conclusion, None)?;
         } else {
             let gap = if index == 0 { "" } else { "\n" };
-            let text = shown::record(&record, &found, &Styles::colored());
+            let text = shown::record(&record, &ledger, &Styles::colored());
             print(&format!("{gap}{text}"))?;
         }
     }
@@ -65,28 +65,28 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace };
     let bar = progress(length_ns, verb.json);
-    let mut found = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
+    let mut result = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
     bar.finish_and_clear();
-    found.report.gaps = Audience::Machine.gaps(found.report.gaps);
+    result.report.gaps = Audience::Machine.gaps(result.report.gaps);
     let written = raw.map_or(Ok(()), |path| {
-        write_one(path, |to| write_raw(to, &found))
+        write_one(path, |to| write_raw(to, &result))
             .with_context(|| format!("--raw {}: cannot write", path.display()))
     });
     if verb.json {
-        let conclusion = noise_document::of_machine(&found.report);
-        let error = found.was_interrupted.then(|| ErrorObject {
+        let conclusion = noise_document::machine_conclusion(&result.report);
+        let error = result.was_interrupted.then(|| ErrorObject {
             code: ErrorCode::Interrupted,
             message: "interrupted: the numbers are those of the time before".into(),
             exit_code: exit_code::INTERRUPTED,
         });
-        document::write(&mut terminal::data(), &found.report, conclusion, error.as_ref())?;
+        document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
         let depth = Depth::of(verb.verbose);
-        print(&shown::report(&found.report, depth, &Styles::colored()))?;
+        print(&shown::report(&result.report, depth, &Styles::colored()))?;
     }
     // The report is shown even if the raw data cannot be written.
     written?;
-    Ok(if found.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
+    Ok(if result.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
 }
 
 /// A bar of the elapsed time. The thread that draws it wakes for the traces anyway.
@@ -111,9 +111,9 @@ fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     allowed.context("cannot read which CPUs are allowed (/proc/self/status); name some with --cpus")
 }
 
-fn write_raw(to: &mut dyn std::io::Write, found: &NoiseResult) -> Result<()> {
+fn write_raw(to: &mut dyn std::io::Write, result: &NoiseResult) -> Result<()> {
     writeln!(to, "cpu,start_ns,length_ns")?;
-    for watched in &found.watched {
+    for watched in &result.watched {
         for pause in &watched.pauses {
             writeln!(to, "{},{},{}", watched.cpu, pause.start_ns, pause.length_ns)?;
         }

@@ -107,7 +107,7 @@ impl InputFile {
     }
 
     /// An input file with changed results.
-    pub fn of_results(
+    pub fn from_results(
         path: &Path,
         results: Results,
         created: String,
@@ -241,7 +241,7 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     }
     if path == Path::new("-") {
         let stdin = std::io::stdin().lock();
-        return of_stream(path, stdin, options, detail).context("standard input");
+        return read_stream(path, stdin, options, detail).context("standard input");
     }
     if path.is_dir() {
         return foreign(formats::read(path, read_options(options, detail))?);
@@ -259,11 +259,11 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     }
     refuse_program(path)?;
     let whole = Cursor::new(start).chain(file);
-    of_stream(path, whole, options, detail).with_context(|| shown.to_string())
+    read_stream(path, whole, options, detail).with_context(|| shown.to_string())
 }
 
 /// Reads one of our own records, packed or not, or a file of another program.
-fn of_stream(
+fn read_stream(
     path: &Path,
     from: impl Read,
     options: &InputOptions,

@@ -29,7 +29,8 @@ fn fill_in(options: &mut ArmOptions) -> Result<()> {
             // Editors of other systems begin a file with a byte order mark.
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
             let is_table = name.contains(',') || path.ends_with(".csv");
-            *values = if is_table { of_table(path, text, name) } else { of_lines(path, text) }?;
+            *values =
+                if is_table { table_as_list(path, text, name) } else { lines_as_list(path, text) }?;
         } else if name.contains(',') {
             bail!(
                 "-L {name}: the values of several parameters are in a table: -L {name} @FILE.csv"
@@ -42,7 +43,7 @@ fn fill_in(options: &mut ArmOptions) -> Result<()> {
 }
 
 /// The list that the command line would have. Empty lines do not count.
-fn of_lines(path: &str, text: &str) -> Result<String> {
+fn lines_as_list(path: &str, text: &str) -> Result<String> {
     let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
     let values = lines.filter(|(_, value)| !value.is_empty());
     let values = values.map(|(number, value)| element(value, &format!("{path}:{number}")));
@@ -50,7 +51,7 @@ fn of_lines(path: &str, text: &str) -> Result<String> {
 }
 
 /// The values in some columns, row by row.
-fn of_table(path: &str, text: &str, names: &str) -> Result<String> {
+fn table_as_list(path: &str, text: &str, names: &str) -> Result<String> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let table = lines.map(|(number, line)| {
         fields(line).map(|fields| (number, fields)).map_err(|why| anyhow!("{path}:{number}: {why}"))
@@ -89,8 +90,8 @@ fn fields(line: &str) -> Result<StringRecord> {
 }
 
 fn column(path: &str, (line, header): &(usize, StringRecord), name: &str) -> Result<usize> {
-    let mut found = (0..header.len()).filter(|&at| &header[at] == name.trim());
-    let (first, second) = (found.next(), found.next());
+    let mut places = (0..header.len()).filter(|&at| &header[at] == name.trim());
+    let (first, second) = (places.next(), places.next());
     ensure!(second.is_none(), "{path}:{line}: two columns are called {name:?}");
     first.with_context(|| {
         let columns: Vec<String> = header.iter().map(|name| format!("{name:?}")).collect();
@@ -121,16 +122,16 @@ mod tests {
 
     #[test]
     fn lines_are_a_list() {
-        assert_eq!(of_lines("f", "1\r\n\n a,b \nc\n").unwrap(), "1,a\\,b,c");
-        let error = of_lines("f", "a\nb\\\n").unwrap_err().to_string();
+        assert_eq!(lines_as_list("f", "1\r\n\n a,b \nc\n").unwrap(), "1,a\\,b,c");
+        let error = lines_as_list("f", "a\nb\\\n").unwrap_err().to_string();
         assert_eq!(error, "f:2: a value cannot end with a backslash, because `\\,` is a comma");
-        assert_eq!(of_lines("f", "\n \n").unwrap_err().to_string(), "there is no value in f");
+        assert_eq!(lines_as_list("f", "\n \n").unwrap_err().to_string(), "there is no value in f");
     }
 
     #[track_caller]
     fn check(text: &str, names: &str, expected: Result<&str, &str>) {
-        let found = of_table("f", text, names).map_err(|error| error.to_string());
-        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text:?}");
+        let list = table_as_list("f", text, names).map_err(|error| error.to_string());
+        assert_eq!(list.as_deref().map_err(String::as_str), expected, "{text:?}");
     }
 
     #[test]

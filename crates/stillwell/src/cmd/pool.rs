@@ -205,11 +205,11 @@ fn look(pool: &Pool) -> Result<PoolProgress> {
 
 fn status(verb: &PoolStatus) -> Result<u8> {
     let pool = Pool::find(&verb.of.pool)?;
-    let found = look(&pool)?;
+    let progress = look(&pool)?;
     if verb.json {
-        shown::status_json(&mut terminal::data(), &pool, &found)?;
+        shown::status_json(&mut terminal::data(), &pool, &progress)?;
     } else {
-        print(&shown::status(&pool, &found))?;
+        print(&shown::status(&pool, &progress))?;
     }
     Ok(exit_code::SUCCESS)
 }
@@ -231,9 +231,9 @@ fn watch(pool: &Pool) -> Result<u8> {
         let now_ns = monotonic_ns();
         if is_slurm && asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= ASK_NS) {
             match look(pool) {
-                Ok(found) => {
-                    bar.set_message(shown::counts(&found));
-                    if found.n(TaskState::Running) + found.n(TaskState::Queued) == 0 {
+                Ok(now) => {
+                    bar.set_message(shown::counts(&now));
+                    if now.n(TaskState::Running) + now.n(TaskState::Queued) == 0 {
                         break;
                     }
                 }
@@ -251,9 +251,9 @@ fn watch(pool: &Pool) -> Result<u8> {
         }
     }
     bar.finish_and_clear();
-    let found = look(pool)?;
-    print(&shown::status(pool, &found))?;
-    Ok(if found.n(TaskState::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
+    let now = look(pool)?;
+    print(&shown::status(pool, &now))?;
+    Ok(if now.n(TaskState::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
 }
 
 fn progress(n_tasks: usize) -> ProgressBar {
@@ -267,12 +267,12 @@ fn progress(n_tasks: usize) -> ProgressBar {
 }
 
 fn resume(pool: &Pool) -> Result<u8> {
-    let found = look(pool)?;
+    let progress = look(pool)?;
     let mut jobs: Vec<usize> =
-        found.absent().into_iter().map(|task| pool.manifest.job_of(task)).collect();
+        progress.absent().into_iter().map(|task| pool.manifest.job_of(task)).collect();
     jobs.dedup();
     if jobs.is_empty() {
-        print(&format!("nothing to submit: {}\n", shown::counts(&found)))?;
+        print(&format!("nothing to submit: {}\n", shown::counts(&progress)))?;
         return Ok(exit_code::SUCCESS);
     }
     submit_jobs(pool, &jobs)
@@ -291,7 +291,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     let n_family = pool.manifest.benchmarks.iter().map(|it| it.variants.len() - 1).sum();
     let lines = evidence::pool(collected.pieces, n_family, pool.manifest.seed);
     let judgements: Vec<Judgement> = lines.iter().map(judge).collect();
-    let found = Collection {
+    let collection = Collection {
         pool: &pool,
         n_done: collected.n_done,
         missing: &collected.missing,
@@ -300,10 +300,10 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
         judgements: &judgements,
     };
     if verb.json {
-        let (body, conclusion) = shown::document(&found);
+        let (body, conclusion) = shown::document(&collection);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else {
-        print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
+        print(&shown::collected(&collection, verb.by_node, &Styles::colored()))?;
     }
     Ok(match verb.fail_on {
         None => exit_code::SUCCESS,
@@ -318,8 +318,8 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
 fn judge(line: &PoolLine) -> Judgement {
     let judged = |ratio| verdict::judge_interval(ratio, &line.policy);
     match &line.evidence {
-        PoolEvidence::Pooled(found) => judged(found.ratio),
-        PoolEvidence::OneNode(found) => judged(found.ratio),
+        PoolEvidence::Pooled(pooled) => judged(pooled.ratio),
+        PoolEvidence::OneNode(lone) => judged(lone.ratio),
         PoolEvidence::None { because } => Judgement {
             better: Better::Lower,
             verdict: Verdict::Undecided,

@@ -133,7 +133,7 @@ fn installed() -> Result<PathBuf> {
 
 /// Writes a file that is missing or different. Another session reads the old file or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    if read_whole(path).is_ok_and(|found| found == text.as_bytes()) {
+    if read_whole(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
     make_directories(directory_of(path), 0o777)?;
@@ -146,13 +146,13 @@ mod tests {
 
     use super::*;
 
-    fn python_files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    fn python_files(folder: &Path, files: &mut BTreeSet<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                python_files(&path, found);
+                python_files(&path, files);
             } else if path.extension().is_some_and(|extension| extension == "py") {
-                found.insert(path);
+                files.insert(path);
             }
         }
     }
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn the_program_has_every_file_of_the_package() {
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python");
-        let mut found = BTreeSet::new();
-        python_files(&python.join("stillwell"), &mut found);
+        let mut files = BTreeSet::new();
+        python_files(&python.join("stillwell"), &mut files);
         let listed: BTreeSet<PathBuf> = FILES.iter().map(|(path, _)| python.join(path)).collect();
-        assert_eq!(listed, found);
+        assert_eq!(listed, files);
     }
 }

@@ -120,7 +120,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let estimators = analysis::estimators(&record, &arms, tim);
         let plan = &record.header.plan;
         let imported = record.header.imported.as_ref();
-        let found = Statistics {
+        let statistics = Statistics {
             plan,
             arms: &arms,
             estimators: &estimators,
@@ -129,9 +129,9 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
             imported,
         };
         if verb.json {
-            json::stats(&mut terminal::data(), &record, found)?;
+            json::stats(&mut terminal::data(), &record, statistics)?;
         } else {
-            print(&stats_table::stats(found))?;
+            print(&stats_table::stats(statistics))?;
         }
     }
     Ok(exit_code::SUCCESS)
@@ -145,11 +145,11 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     let is_of_interest =
         plan.in_slices || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()));
     let names = (0..plan.arms.len()).map(|arm| of_record::name(record, arm));
-    let found = names.zip(&plan.arms).map(|(name, arm)| {
+    let each = names.zip(&plan.arms).map(|(name, arm)| {
         let mut benchmarks = results.benchmarks.iter();
         benchmarks.find(|it| it.name == name && it.parameters == arm.parameters)
     });
-    found.map(|it| it.filter(|_| is_of_interest).map(|it| series(results, it))).collect()
+    each.map(|it| it.filter(|_| is_of_interest).map(|it| series(results, it))).collect()
 }
 
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
@@ -227,12 +227,12 @@ pub fn list(texts: &[PathBuf]) -> Result<u8> {
     let texts: Vec<String> = texts.iter().map(|text| text.to_string_lossy().into()).collect();
     let is_wanted = |it: &ListedRecord| texts.iter().all(|text| it.what.contains(text));
     let all = record::all_records()?.into_iter().filter_map(|path| listed(&path));
-    let mut found: Vec<ListedRecord> = all.filter(is_wanted).collect();
-    found.sort_by(|one, other| other.cmp(one));
+    let mut records: Vec<ListedRecord> = all.filter(is_wanted).collect();
+    records.sort_by(|one, other| other.cmp(one));
     let n_max = if texts.is_empty() { N_NEWEST } else { usize::MAX };
-    let n_more = found.len().saturating_sub(n_max);
-    found.truncate(n_max);
-    print(&listing::text(&found, n_more))?;
+    let n_more = records.len().saturating_sub(n_max);
+    records.truncate(n_max);
+    print(&listing::text(&records, n_more))?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -254,15 +254,15 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
     let mut codes = Vec::new();
     for opened in open::all(&verb.files, Detail::Values)? {
         let record = opened?.into_record()?;
-        let found = check_record(&record);
+        let check = check_record(&record);
         if verb.json {
-            shown::json(&mut terminal::data(), &record, &found)?;
+            shown::json(&mut terminal::data(), &record, &check)?;
         } else {
             let gap = if codes.is_empty() { "" } else { "\n" };
-            let text = shown::text(&record, &found, verb.all, &Styles::colored());
+            let text = shown::text(&record, &check, verb.all, &Styles::colored());
             print(&format!("{gap}{text}"))?;
         }
-        codes.push(code_of(&found));
+        codes.push(code_of(&check));
     }
     let of_all = [exit_code::CHECK_FAILED, exit_code::UNDECIDED]
         .into_iter()
@@ -270,8 +270,8 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
     Ok(of_all.unwrap_or(exit_code::SUCCESS))
 }
 
-fn code_of(found: &RecordCheck) -> u8 {
-    match found.verdict() {
+fn code_of(check: &RecordCheck) -> u8 {
+    match check.verdict() {
         Steadiness::Unstable => exit_code::CHECK_FAILED,
         Steadiness::TooFewRuns | Steadiness::UnfitTimes => exit_code::UNDECIDED,
         Steadiness::Stable => exit_code::SUCCESS,

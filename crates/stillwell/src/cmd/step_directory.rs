@@ -89,14 +89,14 @@ pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let found: Stamped<M> = serde_json::from_str(&text)
+    let stamped: Stamped<M> = serde_json::from_str(&text)
         .with_context(|| format!("{} is not the manifest of {}", path.display(), files.work))?;
     ensure!(
-        found.format == files.format && found.version <= files.version,
+        stamped.format == files.format && stamped.version <= files.version,
         "{} is of a later stillwell, or of another program",
         path.display()
     );
-    Ok(Some(found.manifest))
+    Ok(Some(stamped.manifest))
 }
 
 /// The directory of a request in the state directory. The same request continues its work.
@@ -160,7 +160,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let manifest = match manifest_in(&directory)? {
             // The file of the steps is created before the manifest.
             Some(_) if !path.exists() => bail!(files.lost_steps(&directory)),
-            Some(found) => found,
+            Some(earlier) => earlier,
             None => {
                 let (format, version) = (files.format.to_owned(), files.version);
                 let stamped = Stamped { format, version, manifest: make()? };

@@ -88,16 +88,16 @@ impl KeptSuite {
     pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
         let nothing = [bare(Variant::default())];
         let programs = if programs.is_empty() { &nothing } else { programs };
-        let found = self.candidates(programs)?;
+        let candidates = self.candidates(programs)?;
         let mut session = Together::default();
-        for candidate in &found {
+        for candidate in &candidates {
             session.add(candidate).map_err(|flaw| {
                 let flaw = flaw.of(&format!("the benchmark {:?}", candidate.name));
                 self.text().wrong(Some(&candidate.place), flaw)
             })?;
         }
-        let variants = found.first().map(|candidate| candidate.variants.clone());
-        let names = found.into_iter().map(|candidate| candidate.name).collect();
+        let variants = candidates.first().map(|candidate| candidate.variants.clone());
+        let names = candidates.into_iter().map(|candidate| candidate.name).collect();
         let (directory, spec) = (self.directory.clone(), session.finish(programs.len()));
         Ok(SuiteCommands { spec, names, programs: variants.unwrap_or_default(), directory })
     }

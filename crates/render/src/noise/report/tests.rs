@@ -5,7 +5,7 @@ use measure::noise::{ClockReport, MachineCounts};
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// A machine with every kind of trouble.
-fn found() -> NoiseReport {
+fn with_every_trouble() -> NoiseReport {
     let entry = |source, ns| LedgerEntry { n: Some(3), ..LedgerEntry::exact(source, ns) };
     let line = NoiseSource::Interrupt { line: "LOC".into() };
     let parts = [entry(NoiseSource::Task { name: "cc1".into() }, 4_000_000), entry(line, 90_000)];
@@ -53,7 +53,7 @@ fn found() -> NoiseReport {
 
 #[test]
 fn what_went_wrong_is_said() {
-    let text = |depth| report(&found(), depth, &Styles::plain());
+    let text = |depth| report(&with_every_trouble(), depth, &Styles::plain());
     insta::assert_snapshot!(text(Depth::Verbose));
     insta::assert_snapshot!("the_report_in_brief", text(Depth::Brief));
     assert!(text(Depth::Brief).lines().count() <= 25);
@@ -62,7 +62,7 @@ fn what_went_wrong_is_said() {
 /// Problems of a CPU are reported even if there are too many CPUs for ledgers.
 #[test]
 fn what_went_wrong_is_said_of_many_cpus() {
-    let mut found = found();
+    let mut observed = with_every_trouble();
     let quiet = CpuNoise {
         core: CoreProbes::default(),
         n_overflown: 0,
@@ -70,10 +70,10 @@ fn what_went_wrong_is_said_of_many_cpus() {
         n_lost_events: 0,
         clock_ratio: None,
         n_firmware: None,
-        ..found.cpus[0].clone()
+        ..observed.cpus[0].clone()
     };
-    found.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
-    let text = report(&found, Depth::Verbose, &Styles::plain());
+    observed.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
+    let text = report(&observed, Depth::Verbose, &Styles::plain());
     for part in [
         "   CPU 3: 7 pauses did not fit",
         "taken away",
@@ -89,21 +89,21 @@ fn what_went_wrong_is_said_of_many_cpus() {
 
 #[test]
 fn evidence_is_that_of_each_cpu() {
-    let mut found = found();
+    let mut observed = with_every_trouble();
     let mut known = |all: &[(NoiseEvidence, u64)], is_virtual| {
-        found.cpus = all
+        observed.cpus = all
             .iter()
             .zip(3..)
             .map(|(&(evidence, n_lost_events), cpu)| CpuNoise {
                 cpu,
                 evidence,
                 n_lost_events,
-                ..found.cpus[0].clone()
+                ..observed.cpus[0].clone()
             })
             .collect();
-        found.is_virtual = is_virtual;
-        found.evidence = all.iter().map(|(evidence, _)| *evidence).max().unwrap();
-        known_by(&found)
+        observed.is_virtual = is_virtual;
+        observed.evidence = all.iter().map(|(evidence, _)| *evidence).max().unwrap();
+        known_by(&observed)
     };
     let exact = "tracepoints: every switch and every interrupt, to the nanosecond";
     assert_eq!(known(&[(NoiseEvidence::Tracepoints, 0); 2], true), exact);

@@ -38,8 +38,8 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
         may_raise: may_raise_priority(priority::HIGHEST),
         is_root: geteuid().is_root(),
     };
-    let (found, mut missing) = steps(&host, &facts, cpu, rights);
-    let mut steps = selected(found, &missing, verb)?;
+    let (possible, mut missing) = steps(&host, &facts, cpu, rights);
+    let mut steps = selected(possible, &missing, verb)?;
     say(&shown::announced(&steps));
     let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
     let mut session = AdviceSession::new(verb, seed, &interrupt)?;

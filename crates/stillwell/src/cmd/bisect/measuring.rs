@@ -40,7 +40,7 @@ pub(super) struct BisectMeasurer<'a> {
     place: &'a Place,
     seed: u64,
     built: HashMap<String, BuiltRevision>,
-    /// The same commits in several link orders.
+    /// Commits in several link orders.
     relinked: HashMap<String, BuiltRevision>,
     made_up: Option<MadeUpTimes>,
     /// With `--program`.

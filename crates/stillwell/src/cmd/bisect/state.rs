@@ -62,7 +62,6 @@ impl BisectManifest {
     }
 }
 
-/// Whether a directory has a search.
 pub fn is_search(directory: &Path) -> bool {
     directory.join(BisectManifest::FILES.manifest).is_file()
 }

@@ -37,7 +37,7 @@ pub(super) struct Runnable {
     pub name: String,
     pub program: Program,
     pub built: Option<BuiltRevision>,
-    /// Its benchmarks with `--program`.
+    /// Benchmarks of `--program`.
     pub listed: Vec<ProgramBenchmark>,
 }
 

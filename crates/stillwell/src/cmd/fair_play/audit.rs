@@ -19,7 +19,7 @@ use record::fair_play::{
 };
 use record::plan::{Arm, Plan, Surroundings, Terms, decide_session, for_arm};
 
-/// Runs of each program whose CPU times are compared, and the longest run in µs for so many.
+/// Runs whose CPU times are compared, of programs that take at most this many µs.
 const RUNS_OF_SHORT: (usize, u64) = (7, 100_000);
 /// Runs of longer programs: one bad run cannot move a median of three.
 const RUNS_OF_LONG: usize = 4;

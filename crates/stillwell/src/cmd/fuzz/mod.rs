@@ -153,7 +153,6 @@ pub const TARGETS: [FuzzTarget; 12] = [
     },
 ];
 
-/// The target with this name.
 pub fn target(name: &str) -> Option<FuzzTarget> {
     TARGETS.into_iter().find(|target| target.name == name)
 }
@@ -161,25 +160,25 @@ pub fn target(name: &str) -> Option<FuzzTarget> {
 impl FuzzTarget {
     /// The seeds, in the same order on every machine. `folder` is the crate's.
     pub fn seeds(&self, folder: &Path) -> Vec<Vec<u8>> {
-        let mut found: Vec<Vec<u8>> = Vec::new();
+        let mut seeds: Vec<Vec<u8>> = Vec::new();
         for (place, ending) in self.seeds {
-            collect(&folder.join(place), ending, &mut found);
+            collect(&folder.join(place), ending, &mut seeds);
         }
-        found.iter_mut().for_each(|seed| seed.truncate(SEED_BYTES_MAX));
-        found.extend(self.texts.iter().map(|text| text.as_bytes().to_vec()));
-        found
+        seeds.iter_mut().for_each(|seed| seed.truncate(SEED_BYTES_MAX));
+        seeds.extend(self.texts.iter().map(|text| text.as_bytes().to_vec()));
+        seeds
     }
 }
 
-fn collect(path: &Path, ending: &str, found: &mut Vec<Vec<u8>>) {
+fn collect(path: &Path, ending: &str, seeds: &mut Vec<Vec<u8>>) {
     let Ok(entries) = std::fs::read_dir(path) else { return };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            collect(&path, ending, found);
+            collect(&path, ending, seeds);
         } else if path.to_string_lossy().ends_with(ending) {
-            found.extend(std::fs::read(&path));
+            seeds.extend(std::fs::read(&path));
         }
     }
 }

@@ -105,7 +105,7 @@ impl Counting {
             return Ok(work);
         };
         work.uncounted.extend(uncounted_benchmarks(&counted.record));
-        work.counted = of_assessment(&counted, &wanted);
+        work.counted = counted_work(&counted, &wanted);
         Ok(work)
     }
 
@@ -167,12 +167,12 @@ struct Timed {
 impl Timed {
     fn of(record: &Record, timed: &Assessment, limit: f64) -> Vec<Self> {
         let pairs = timed.analysis.comparisons.iter().zip(&timed.judgements);
-        let one = |(found, judgement): (&analysis::Comparison, &analysis::verdict::Judgement)| {
-            let arms = [found.reference, found.arm];
-            let times = timed.analysis.arms[found.reference].times.as_ref();
+        let one = |(pair, judgement): (&analysis::Comparison, &analysis::verdict::Judgement)| {
+            let arms = [pair.reference, pair.arm];
+            let times = timed.analysis.arms[pair.reference].times.as_ref();
             let plan = &record.header.plan;
             Self {
-                name: plan.arms[found.arm].benchmark.clone().unwrap_or_default(),
+                name: plan.arms[pair.arm].benchmark.clone().unwrap_or_default(),
                 is_open: judgement.answer(limit) == GateAnswer::Undecided,
                 iteration_ns: times.map(|times| times.median.value),
                 process_ns: mean(record, Metric::WallNs, &arms).unwrap_or(0.0),
@@ -210,12 +210,12 @@ fn system_share(record: &Record, arm: usize) -> f64 {
 }
 
 /// The result of each benchmark's counts.
-fn of_assessment(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCounted)> {
+fn counted_work(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCounted)> {
     let plan = &counted.record.header.plan;
-    let of = |found: &analysis::Comparison| {
-        let name = plan.arms[found.arm].benchmark.clone()?;
+    let of = |comparison: &analysis::Comparison| {
+        let name = plan.arms[comparison.arm].benchmark.clone()?;
         let system_share = timed.iter().find(|it| it.name == name)?.system_share;
-        let Evidence::Paired(paired) = &found.evidence else { return None };
+        let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();
         Some((name, WorkCounted { ratio, is_known, system_share }))

@@ -88,8 +88,8 @@ pub(super) fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
         name.is_some_and(|name| name != wanted && without_hash(&name) == wanted)
             && path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
     };
-    let found = entries.map(|entry| entry.path()).filter(is_it);
-    found.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+    let programs = entries.map(|entry| entry.path()).filter(is_it);
+    programs.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
 /// A name without Cargo's hash.

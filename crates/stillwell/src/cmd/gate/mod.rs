@@ -52,11 +52,11 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     }
     let counting = Counting::of(verb)?;
     refuse_unknown(verb)?;
-    let found = Trees::of(verb).and_then(|trees| {
+    let trees_and_changes = Trees::of(verb).and_then(|trees| {
         let changes = Changes::find(&trees, verb)?;
         Ok((trees, changes))
     });
-    let (trees, changes) = match found {
+    let (trees, changes) = match trees_and_changes {
         Err(error) if error.is::<BuildInterrupted>() => {
             writeln!(terminal::stderr(), "stillwell: {error}").ok();
             return Ok(exit_code::INTERRUPTED);
@@ -66,7 +66,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
             write_error(verb, &in_words(&error))?;
             return Err(error);
         }
-        Ok(found) => found,
+        Ok(trees_and_changes) => trees_and_changes,
     };
     let measured = match changes.pairs.is_empty() {
         // A benchmark that has vanished was not found to be as fast as before.

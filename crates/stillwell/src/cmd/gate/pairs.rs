@@ -151,7 +151,7 @@ impl Changes {
             list.iter().any(|other| other.name == it.name)
         };
         let is_command = files.iter().all(Option::is_none);
-        if let Some(same) = self.of_same(finder, files)? {
+        if let Some(same) = self.list_unchanged(finder, files)? {
             // A test program without benchmarks does not matter.
             same.extend(has_some(listed(0)).then(|| name.into()));
             return Ok(());
@@ -213,7 +213,7 @@ impl Changes {
     }
 
     /// The list for an unchanged program, which is not measured.
-    fn of_same(
+    fn list_unchanged(
         &mut self,
         finder: &Finder<'_>,
         files: [Option<&PathBuf>; 2],
@@ -271,8 +271,8 @@ impl Finder<'_> {
     }
 }
 
-fn has_some(found: Result<Option<BenchmarkList>, String>) -> bool {
-    found.is_ok_and(|list| list.is_some_and(|list| !list.is_empty()))
+fn has_some(listed: Result<Option<BenchmarkList>, String>) -> bool {
+    listed.is_ok_and(|list| list.is_some_and(|list| !list.is_empty()))
 }
 
 /// A reason with the program's message, on one line.

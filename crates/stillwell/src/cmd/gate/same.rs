@@ -50,12 +50,12 @@ impl Libraries {
     /// Compares two builds of a program, and the libraries in the trees that it names. A script may load anything, so
     /// it is never the same.
     pub(super) fn compare(&self, [old, new]: [&Path; 2]) -> Result<Sameness> {
-        let mut found = Sameness::Bytes;
+        let mut sameness = Sameness::Bytes;
         let (mut left, mut seen) = (vec![[old.to_owned(), new.to_owned()]], BTreeSet::new());
         while let Some(pair) = left.pop() {
             let [old, new] = [read(&pair[0])?, read(&pair[1])?];
-            found = found.max(self.compare_files(&old, &new));
-            if found == Sameness::Different {
+            sameness = sameness.max(self.compare_files(&old, &new));
+            if sameness == Sameness::Different {
                 break;
             }
             let names: BTreeSet<&OsString> = self.by_name.iter().flat_map(BTreeMap::keys).collect();
@@ -75,7 +75,7 @@ impl Libraries {
                 }
             }
         }
-        Ok(found)
+        Ok(sameness)
     }
 
     fn compare_files(&self, old: &[u8], new: &[u8]) -> Sameness {

@@ -33,7 +33,7 @@ struct MeasureArguments {
     runs: Option<NonZeroU32>,
     /// Warm-up runs before the timed ones [default: 1].
     warmup: Option<u32>,
-    /// The directory to run in [default: that of the server].
+    /// The directory to run in [default: the server's].
     directory: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct CompareArguments {
     warmup: Option<u32>,
     /// Differences below this many percent count as the same [default: 1].
     same: Option<f64>,
-    /// The directory to run in [default: that of the server].
+    /// The directory to run in [default: the server's].
     directory: Option<String>,
 }
 
@@ -68,7 +68,7 @@ struct TryArguments {
     name: String,
     /// The program to try and its arguments, each a text of its own. No shell reads them.
     command: Argv,
-    /// The directory to run in [default: that of the server].
+    /// The directory to run in [default: the server's].
     directory: Option<String>,
 }
 
@@ -78,7 +78,7 @@ struct TryArguments {
 struct StatusArguments {
     /// The directory of the campaign, which `stillwell campaign new` has made.
     campaign: String,
-    /// The directory that the path is relative to [default: that of the server].
+    /// The directory that the path is relative to [default: the server's].
     directory: Option<String>,
 }
 
@@ -297,8 +297,8 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, arguments: Value, expected: Result<&str, &str>) {
-        let found = invocation(tool, arguments).unwrap().map(|it| it.words.join(" "));
-        assert_eq!(found.as_deref().map_err(String::as_str), expected);
+        let words = invocation(tool, arguments).unwrap().map(|it| it.words.join(" "));
+        assert_eq!(words.as_deref().map_err(String::as_str), expected);
     }
 
     #[test]
@@ -344,12 +344,12 @@ mod tests {
     fn an_answer_is_the_document_without_what_the_record_has() {
         let document =
             br#"{"schema":"session","conclusion":{"verdict":"same"},"plan":{},"record":"r"}"#;
-        let found = answer(document, 3, "ended");
+        let result = answer(document, 3, "ended");
         let expected = json!({ "schema": "session", "conclusion": { "verdict": "same" }, "record": "r", "exit_code": 3 });
-        assert_eq!(found["structuredContent"], expected);
-        assert_eq!(found["isError"], false);
-        let found = answer(b"", 137, "was killed by signal 9");
-        assert_eq!(found["structuredContent"]["error"]["code"], "failed");
-        assert_eq!(found["isError"], true);
+        assert_eq!(result["structuredContent"], expected);
+        assert_eq!(result["isError"], false);
+        let result = answer(b"", 137, "was killed by signal 9");
+        assert_eq!(result["structuredContent"]["error"]["code"], "failed");
+        assert_eq!(result["isError"], true);
     }
 }

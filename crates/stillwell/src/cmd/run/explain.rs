@@ -63,8 +63,8 @@ pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
     let (path, _) = measure_and_show(&again)?;
     let after = Record::read(&path)?;
     let after = self::ledger(&after).context("the second session has no runs")?;
-    let found = Explained { source: &source, before: &ledger, after: &after, record: &path };
-    print(&explained(&found))
+    let sessions = Explained { source: &source, before: &ledger, after: &after, record: &path };
+    print(&explained(&sessions))
 }
 
 fn ledger(record: &Record) -> Option<RecordLedger> {
@@ -138,8 +138,8 @@ mod tests {
     ) -> Option<String> {
         let mut spec = RunSpec::default();
         change(&mut spec);
-        let found = treat(remedy, &spec, has_rights, || Ok(Some(3))).unwrap()?;
-        found.apply(&mut spec);
+        let treatment = treat(remedy, &spec, has_rights, || Ok(Some(3))).unwrap()?;
+        treatment.apply(&mut spec);
         let process = spec.process;
         assert_eq!(
             [process.isolate, process.affinity.is_some(), process.tuning.tune.is_some()]
@@ -148,7 +148,7 @@ mod tests {
                 .count(),
             1
         );
-        Some(found.option())
+        Some(treatment.option())
     }
 
     #[test]

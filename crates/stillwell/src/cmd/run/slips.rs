@@ -79,8 +79,8 @@ fn refuse_operators(spec: &RunSpec) -> Result<()> {
         if shell_syntax(command).is_none() {
             continue;
         }
-        let found = command.split_whitespace().find(|word| OPERATORS.contains(word));
-        if let Some(operator) = found {
+        let slip = command.split_whitespace().find(|word| OPERATORS.contains(word));
+        if let Some(operator) = slip {
             bail!(
                 "-N: no shell reads {command:?}, so {operator:?} would be an argument of its program; leave -N out, or quote it"
             );

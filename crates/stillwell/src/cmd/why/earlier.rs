@@ -19,7 +19,6 @@ use record::{Record, SuiteManifest, is_suite};
 /// The values of `--of` that stand for an arm's verdict.
 const BY_VERDICT: [(&str, Verdict); 2] = [("slower", Verdict::Slower), ("faster", Verdict::Faster)];
 
-/// The input of `why`.
 pub enum WhyInput {
     Commands,
     /// The profile of an earlier `why`.
