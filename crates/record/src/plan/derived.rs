@@ -1,4 +1,4 @@
-//! Plans of what is measured already: a part of a session, the benchmarks of a suite as one session, results of another program.
+//! Plans of existing data: a part of a session, the benchmarks of a suite as one session, results of another program.
 
 use anyhow::{Context as _, Result};
 
@@ -12,7 +12,7 @@ use model::spec::groups::LayoutOptions;
 use model::values::{Better, DecideOn, Order, Padding};
 
 impl Plan {
-    /// The plan of some of the arms, in this order. A control that is none of them is not subtracted.
+    /// The plan of some arms, in this order. A control outside of them is not subtracted.
     pub fn of_arms(mut self, arms: &[usize]) -> Self {
         let new_of = |old: usize| arms.iter().position(|&arm| arm == old);
         self.arms = arms.iter().map(|&arm| self.arms[arm].clone()).collect();
@@ -22,8 +22,8 @@ impl Plan {
         self
     }
 
-    /// One plan for the benchmarks of a suite; `None` without a benchmark. If they decide by different quantities, these are
-    /// called values, which are better or worse.
+    /// One plan for the benchmarks of a suite; `None` without a benchmark. If different quantities decide, the plan
+    /// calls them values, which are better or worse.
     pub fn of_benchmarks(plans: &[&Self], seed: u64) -> Option<Self> {
         let first = *plans.first()?;
         let named = |plan: &&Self| {
@@ -47,7 +47,7 @@ impl Plan {
         })
     }
 
-    /// The same plan, with slices or without.
+    /// The plan with or without slices.
     pub fn in_slices(mut self, in_slices: bool) -> Self {
         self.workers = self.workers.filter(|_| in_slices);
         self.in_slices = in_slices;
@@ -58,7 +58,7 @@ impl Plan {
 /// Results of another program.
 #[derive(Debug)]
 pub struct ImportedArms<'a> {
-    /// With at most one empty shell, which is subtracted.
+    /// The arms, with at most one empty shell, which is subtracted.
     pub arms: Vec<Arm>,
     pub n_warmups: u32,
     pub n_blocks: u32,
@@ -68,7 +68,7 @@ pub struct ImportedArms<'a> {
     pub reference: Option<&'a str>,
 }
 
-/// The plan of results of another program. Errors: the reference is none of the arms.
+/// The plan of another program's results. Errors: the reference is not among the arms.
 pub fn plan_of_imported(results: ImportedArms<'_>) -> Result<Plan> {
     let ImportedArms { arms, n_warmups, n_blocks, in_slices, reference } = results;
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };

@@ -1,4 +1,4 @@
-//! What a plan is decided by beside the options: the machine as the runs find it.
+//! The surroundings of a plan: the machine as the runs find it.
 
 #[cfg(test)]
 mod tests;
@@ -17,25 +17,25 @@ use model::prose::prose;
 use model::spec::groups::{PlacementOptions, PriorityOptions};
 use model::values::{CounterChoice, Priority, read_cpu_list};
 
-/// The machine of a session, and a drawn seed. The default is for a plan by which nothing is executed.
+/// The machine of a session, and a drawn seed. The default is for a plan that executes nothing.
 #[derive(Debug, Default)]
 pub struct Surroundings {
     pub facts: Facts,
     /// The seed, unless the options have one.
     pub drawn_seed: u64,
-    /// Whether the runs may go before other programs.
+    /// Whether the runs may have a higher priority than other programs.
     pub may_raise: bool,
-    /// The CPUs that the runs are bound to, whatever the options say; none without a shield.
+    /// The CPUs that the runs are bound to, whatever the options say; empty without a shield.
     pub bound_cpus: Vec<usize>,
-    /// Whether no other programs use these CPUs.
+    /// Whether other programs are kept off these CPUs.
     pub is_shielded: bool,
-    /// What the runs are placed by; `None` if nothing is executed.
+    /// The machine's places for runs; `None` if nothing is executed.
     pub places: Option<MachinePlaces>,
-    /// What can count instructions; `None` if nobody asks.
+    /// The counters of instructions; `None` if they are not needed.
     pub counters: Option<InstructionCounters>,
 }
 
-/// What threads, memory and copies are placed by.
+/// Places for threads, memory and copies.
 #[derive(Debug, Default)]
 pub struct MachinePlaces {
     pub nodes: Vec<MemoryNode>,
@@ -46,7 +46,7 @@ pub struct MachinePlaces {
 }
 
 impl Surroundings {
-    /// A machine of which nothing but the facts is known.
+    /// A machine with only the facts known.
     pub fn of(facts: &Facts, drawn_seed: u64) -> Self {
         Self { facts: facts.clone(), drawn_seed, ..Self::default() }
     }
@@ -64,8 +64,8 @@ impl Surroundings {
         }
     }
 
-    /// Chooses what counts, if instructions decide; and the place of threads, memory and copies.
-    /// Errors: nothing counts instructions here, or a memory node does not exist.
+    /// Chooses a counter if instructions decide, and the places of threads, memory and copies. Errors: nothing counts
+    /// instructions here, or a memory node does not exist.
     pub(super) fn place(&self, plan: &mut Plan, request: &SessionRequest) -> Result<()> {
         self.count([&mut *plan], request.judgement.counter)?;
         self.place_process(&mut plan.process, &request.process.placement)?;
@@ -113,7 +113,7 @@ impl Surroundings {
         place_memory(&places.nodes, process, options, self.is_shielded, allowed)
     }
 
-    /// Gives each copy CPUs of its own, as far as there are so many.
+    /// Gives each copy its own CPUs, if there are enough.
     fn place_copies(&self, plan: &mut Plan) {
         let (Some(copies), Some(places)) = (&mut plan.copies, &self.places) else { return };
         let allowed = || self.facts.cpus_allowed.as_deref().and_then(read_cpu_list);

@@ -1,4 +1,4 @@
-//! What a verb settles about its session beside the options of the user.
+//! Terms of a session that a verb sets beside the user's options.
 
 #[cfg(test)]
 mod tests;
@@ -8,40 +8,40 @@ use crate::plan::fair_play::FairPlayTerms;
 use crate::plan::{BuiltRevision, Plan, ShellReason, Stopping, TrialRule};
 use host::Git;
 
-/// The terms of a session. The default leaves all to the options.
+/// The terms of a session. The default leaves everything to the options.
 #[derive(Clone, Debug, Default)]
 pub struct Terms<'a> {
     pub arms: ArmTerms<'a>,
-    /// Whether whole runs are compared, so that no arm is subtracted.
+    /// Whether whole runs are compared, so no arm is subtracted.
     pub are_whole: bool,
-    /// Index of the arm that the others are compared with.
+    /// Index of the arm with which the others are compared.
     pub reference: usize,
     pub ending: Ending,
     /// The error rate, whatever the options say.
     pub alpha: Option<f64>,
     /// The most blocks, whatever the options say.
     pub n_blocks_max: Option<u32>,
-    /// Whether the session goes on after a run that failed, unless the run has to say a value.
+    /// Whether the session goes on after a failed run, unless runs print the value.
     pub tolerates_failures: bool,
     /// Whether Python interpreters are asked for the names of functions.
     pub names_functions: bool,
     pub fair_play: Option<FairPlayTerms>,
 }
 
-/// Which arms are measured, and where.
+/// The measured arms and their places.
 #[derive(Clone, Debug, Default)]
 pub enum ArmTerms<'a> {
-    /// As the options say.
+    /// The options decide.
     #[default]
     AsAsked,
     /// Each command in the checkout of each revision.
     Revisions(&'a [BuiltRevision]),
     /// Some of the arms, by their indices.
     Picked(&'a [usize]),
-    /// Programs, each in its checkout if it has one. The arms are those of each program in turns.
+    /// Programs, each in its checkout if it has one. The arms belong to the programs in turns.
     Checkouts(Vec<Option<&'a BuiltRevision>>),
-    /// Benchmarks of which all count together: programs are compared by their geometric mean. The places are those of all
-    /// arms; if there are none, the arms are as the options say.
+    /// Benchmarks that count together: programs are compared by their geometric mean. One place for each arm; without
+    /// places the options decide.
     Together(Vec<ArmPlace>),
     /// Arms of an earlier session, as they were executed there.
     Earlier(EarlierArms<'a>),
@@ -57,17 +57,17 @@ pub struct ArmPlace {
     pub git: Option<Git>,
 }
 
-/// When a session ends.
+/// The event that ends a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Ending {
-    /// As the options say.
+    /// The options decide.
     #[default]
     AsAsked,
-    /// With its last block, whatever the runs show.
+    /// The last block, whatever the runs show.
     AtTheEnd,
-    /// As soon as any comparison differs.
+    /// The first comparison that differs.
     AtADifference,
-    /// When the trial of an attempt is decided.
+    /// The decision of an attempt's trial.
     Trial(TrialRule),
 }
 
@@ -120,7 +120,7 @@ impl ArmTerms<'_> {
     }
 }
 
-/// Leaves these arms in a plan. The shell stays as it was chosen for all of them.
+/// Keeps these arms in a plan. The shell remains as it was chosen for all of them.
 fn pick(plan: &mut Plan, arms: &[usize]) {
     plan.arms = arms.iter().map(|&arm| plan.arms[arm].clone()).collect();
     if let ShellReason::Needed { arm, .. } = &mut plan.shell_reason {

@@ -28,7 +28,7 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     })
 }
 
-/// Measures and shows nothing but progress. Returns the record, the end of the session, and the isolation of its runs.
+/// Measures and shows only progress. Returns the record, the end of the session, and the isolation of its runs.
 pub fn measure_quietly(
     verb: &RunVerb,
     terms: &Terms<'_>,
@@ -41,7 +41,7 @@ pub fn measure_quietly(
     })
 }
 
-/// Measures with samples, and shows nothing but progress. Returns the record, and the end of the session.
+/// Measures with samples and shows only progress. Returns the record and the end of the session.
 pub fn measure_profiled(
     verb: &RunVerb,
     terms: &Terms<'_>,
@@ -54,8 +54,8 @@ pub fn measure_profiled(
     })
 }
 
-/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
-/// code. Errors of the session are printed.
+/// Measures a series of one command to its last run. Precision does not end the series early. Prints the errors of the
+/// session. Returns the record and the exit code.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let terms = Terms { ending: Ending::AtTheEnd, ..Terms::default() };
     Guard::bare(verb.spec.process.rights).hold(|guard| {
@@ -74,9 +74,9 @@ pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Resul
     conclusion::finish(&Presentation::of_run(&verb.spec), record, end)
 }
 
-/// Looks at the machine under a guard, and decides the plan of a session there.
+/// Examines the machine under a guard, and decides the plan there.
 fn planned(verb: &RunVerb, terms: &Terms<'_>, guard: &Guard) -> Result<(Plan, Survey)> {
-    // The facts are those of the tuned machine.
+    // The facts describe the tuned machine.
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
     let (judgement, process) = (&verb.spec.judgement, &verb.spec.process);

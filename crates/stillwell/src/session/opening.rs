@@ -37,12 +37,12 @@ pub struct SampledSession {
     pub take: Box<dyn FnMut() -> Result<()>>,
 }
 
-/// Everything beside the plan that a session starts with. The fields after the first three have defaults.
+/// The start of a session beside its plan. The fields after the first three have defaults.
 pub struct Opening<'a> {
     pub survey: Survey,
     pub guard: &'a mut Guard,
     pub screen: Screen,
-    /// The record; `None`: a new file in the state directory.
+    /// The record; `None` creates a file in the state directory.
     pub record: Option<&'a Path>,
     pub readers: Readers,
     /// Times to play instead of running anything, for tests.
@@ -57,13 +57,13 @@ pub struct Opening<'a> {
 
 /// A visit to a benchmark of a suite.
 pub struct VisitOpening<'a> {
-    /// The state after the last visit, whose record goes on.
+    /// The state after the last visit, whose record continues.
     pub state: Option<&'a SessionState>,
-    /// The paces of workers, from earlier visits.
+    /// The paces of workers in earlier visits.
     pub paces: Paces,
     /// The beginning of the progress line.
     pub beginning: String,
-    /// Says when a log gets its next line.
+    /// Paces the progress lines of a log.
     pub clock: LineClock,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// A runner, and what is known once it has started.
+/// A runner and the facts since its start.
 struct StartedRunner<'p> {
     runner: Box<dyn Runner + 'p>,
     metrics: Vec<Metric>,
@@ -130,7 +130,7 @@ impl<'p> Session<'p> {
         let earlier = opening.visit.as_ref().and_then(|visit| visit.state);
         let next_step = earlier.map_or(0, SessionState::next_step);
         let ended_ns = earlier.map_or(0, SessionState::ended_ns);
-        // Made-up times begin at zero. The pauses between visits are left out.
+        // Made-up times begin at zero. Pauses between visits are left out.
         let clock_origin_ns = opening.script.map_or_else(|| monotonic_ns() - ended_ns, |_| 0);
         let (writer, tail, columns) = match earlier {
             None => opening.create(plan, (&path, &created), &started.metrics, clock_origin_ns)?,
@@ -157,7 +157,6 @@ impl<'p> Session<'p> {
 }
 
 impl Opening<'_> {
-    /// Starts the launcher.
     fn execute<'p>(
         &mut self,
         plan: &'p Plan,
@@ -243,7 +242,7 @@ impl Opening<'_> {
     }
 }
 
-/// Opens the record of earlier visits behind its last row.
+/// Opens the record of earlier visits after its last row.
 fn reopen(path: &Path) -> Result<(Writer, RecordTail, Vec<String>)> {
     let (mut tail, header) = RecordTail::open(path)?;
     tail.follow(|_| Ok(()))?;

@@ -1,4 +1,4 @@
-//! What a session finds out about the machine before its plan is decided.
+//! The machine as a session finds it, before the plan is decided.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,7 @@ pub fn surroundings(
     })
 }
 
-/// The surroundings of a session that executes nothing.
-/// Errors: no seed can be drawn.
+/// The surroundings of a session that executes nothing. Errors: no seed can be drawn.
 pub fn bare_surroundings(guard: &Guard, survey: &Survey) -> Result<Surroundings> {
     Ok(Surroundings {
         bound_cpus: guard.bound_cpus(),
@@ -46,13 +45,13 @@ pub fn bare_surroundings(guard: &Guard, survey: &Survey) -> Result<Surroundings>
     })
 }
 
-/// What counts instructions here. `as_root`: the runs have root rights.
+/// The counters of instructions on this machine. `as_root`: the runs have root rights.
 pub fn instruction_counters(as_root: bool) -> InstructionCounters {
     let valgrind = valgrind::found(user_of_commands(as_root).as_ref());
     InstructionCounters { pmu: can_count_instructions(), valgrind }
 }
 
-/// What the user asks for and this machine lacks, which is also said at once.
+/// A requested ability that this machine lacks. It is also reported at once.
 pub fn told_gap(known: &Surroundings, options: &PlacementOptions) -> Option<Gap> {
     let gap = known.places.as_ref().and_then(|places| memory_gap(&places.nodes, options));
     gap.inspect(|gap| say(std::slice::from_ref(&gap.why)))

@@ -56,7 +56,7 @@ pub(super) enum SessionLength {
     Trial { level: f64 },
     /// This number of blocks, as far as they fit the budget.
     Blocks(u32),
-    /// As many blocks as fit the budget.
+    /// The number of blocks that fits the budget.
     Budget,
 }
 
@@ -242,7 +242,7 @@ impl<'a> CampaignMeasurer<'a> {
     }
 }
 
-/// Which arms are measured, and where: those of programs, or of each benchmark of a suite.
+/// The measured arms and their places: one for each program, or for each program in each benchmark of a suite.
 fn arms<'a>(programs: &[&'a Runnable], suite: Option<&SuiteCommands>) -> ArmTerms<'a> {
     let checkouts = programs.iter().map(|it| it.built.as_ref());
     let Some(suite) = suite else { return ArmTerms::Checkouts(checkouts.collect()) };
