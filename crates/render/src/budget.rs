@@ -51,7 +51,7 @@ pub fn has_room(min: u32) -> String {
     )
 }
 
-/// The blocks of a benchmark so far, and their time; `None` if the message must not mention them.
+/// The blocks of a benchmark so far, and their time. Without a block, the message leaves the benchmark out.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchmarkPace<'a> {
     pub plan: &'a Plan,

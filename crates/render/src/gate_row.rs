@@ -83,7 +83,7 @@ pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
 }
 
-/// The accuracy of a time, if there is an interval.
+/// The largest difference in the interval of a ratio.
 pub(super) fn told_to(ratio: Option<RatioInterval>) -> Option<String> {
     let ratio = ratio?;
     let share = (ratio.hi - 1.0).max(1.0 - ratio.lo);

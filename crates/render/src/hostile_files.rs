@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::{bmf, pyperf, values};
 
 proptest! {
-    /// Damage leads to consistent results or an error.
+    /// Damage leads to consistent results or to an error.
     #[test]
     fn nothing_panics(
         which in 0..ALL.len() + 1,

@@ -17,8 +17,8 @@ use record::plan::defaults::ASKING;
 use record::plan::programs::ProgramBenchmark;
 use record::plan::{Arm, Plan};
 
-/// Measures an iteration of each benchmark with one process of the first program that has it, so that some milliseconds
-/// of iterations are counted. Errors: a program does not end in time.
+/// Measures the time of an iteration of each benchmark, with one process of the first program that has the benchmark.
+/// A count needs it to choose iterations of some milliseconds. Errors: a program does not end in time.
 pub fn time_iterations(
     programs: &[Arm],
     benchmarks: &mut [Vec<ProgramBenchmark>],

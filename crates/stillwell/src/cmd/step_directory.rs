@@ -31,7 +31,7 @@ pub(super) struct StepFiles {
     /// File names of the manifest and of the steps.
     pub manifest: &'static str,
     pub steps: &'static str,
-    /// The work's name in messages, for example "search".
+    /// The work's name in messages, for example "a search".
     pub work: &'static str,
 }
 

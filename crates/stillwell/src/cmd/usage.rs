@@ -30,7 +30,7 @@ pub fn mistake(error: &Error, words: &[String]) -> String {
     format!("{what}{tips}; `{} --help` shows more", verb(words))
 }
 
-/// Verbs of pyperf with another meaning here: suggesting a name of ours would silently do something else.
+/// Verbs of pyperf without an alias here: ours would silently do something else.
 const VERBS_OF_PYPERF: [(&str, &str); 2] = [
     ("command", "stillwell run 'PROGRAM ARGUMENT', each command in quotes"),
     (

@@ -51,7 +51,7 @@ pub struct AdviceSession<'a> {
     command: String,
     directory: TempDir,
     stream: Stream,
-    /// Times of a run on the untuned machine and of a visit beside its runs, for each step, ns.
+    /// Time of a run on the untuned machine, and for each step the time of a visit beside its runs, ns.
     run_ns: u64,
     beside_ns: Vec<u64>,
     n_runs: u32,

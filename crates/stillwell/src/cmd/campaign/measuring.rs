@@ -25,7 +25,7 @@ use search::campaign::{Gain, Program};
 
 /// Error rate of the intervals that are only shown.
 const SHOWN_ALPHA: f64 = 0.01;
-/// The reason why outputs cannot be compared if a run prints its value.
+/// The check that is impossible if runs print their value.
 const VALUE_IN_OUTPUT: &str =
     "wrong standard output: the value of a run is in it; --validate can look at the rest";
 /// Most blocks of a trial. With more, its first interim analyses could decide nothing.

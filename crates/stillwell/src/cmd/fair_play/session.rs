@@ -123,7 +123,7 @@ impl FairPlay {
         let text = serde_json::to_vec(&fair.hook_settings())?;
         let path = fair.folder.path().join(HOOKS);
         replace(&path, 0o600, &text).context("cannot write a temporary file")?;
-        // The first hook comes after the search for programs.
+        // Programs are looked for before the first hook makes this directory.
         if let Some(source) = &fair.options.fresh {
             let copy = fair.folder.path().join(RUN);
             make_fresh(source, &copy)?;

@@ -15,8 +15,8 @@ use host::command_of_invoker;
 const PARTS: [&str; 3] = [".fingerprint", "build", "deps"];
 const PROFILES: [&str; 2] = ["debug", "release"];
 
-/// Copies the builds of the user's work tree into an empty one of cargo. Ignores failures: without a copy cargo builds
-/// everything.
+/// Copies the builds of the user's work tree into a new one without builds, if both use cargo. Ignores failures: without
+/// a copy cargo builds everything.
 pub fn copy_dependencies(repository: &Path, tree: &Path) {
     let (from, to) = (repository.join("target"), tree.join("target"));
     let is_cargo = [repository, tree].iter().all(|it| it.join("Cargo.toml").is_file());

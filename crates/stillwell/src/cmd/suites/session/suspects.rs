@@ -64,7 +64,7 @@ impl SuiteSession<'_> {
         Ok(false)
     }
 
-    /// The open benchmark that will be called slower soonest. `None` if only one is open: it gets all time.
+    /// The open benchmark that can be called slower than allowed soonest. `None` if only one is open: it gets all time.
     fn suspect(&self) -> Option<usize> {
         let limit = self.entries.first()?.member.plan.slower_limit.ln_1p();
         let open = self.open();
