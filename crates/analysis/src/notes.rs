@@ -7,10 +7,10 @@ use crate::neighbours::Neighbours;
 use crate::sliced::notes_on_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
+use host::priority::{NICE, REAL_TIME};
 use model::values::metric::Metric;
 use model::values::{Order, read_cpu_list};
 use record::ledger::LedgerEntry;
-use record::plan::priority::{NICE, REAL_TIME};
 use record::{Event, Header, Record, Survivors};
 
 /// Smallest share of the measured time for a note.

@@ -34,6 +34,7 @@ mod look;
 mod mask;
 mod memory_nodes;
 mod mounts;
+pub mod priority;
 mod processes;
 mod recommend;
 mod report;

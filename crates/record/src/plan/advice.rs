@@ -1,7 +1,7 @@
 //! The steps of `system advise`: options of `run` that may make times steadier.
 
-use host::knobs::{Machine, State, bench_cpus, knob, knobs};
-use host::{Facts, Host};
+use host::Facts;
+use host::knobs::{Knob, State, knob, knobs};
 use model::spec::run::ProcessOptions;
 use model::values::{Cpus, NameList, Sched};
 
@@ -77,12 +77,12 @@ pub struct AdviceRights {
 }
 
 /// The steps for runs on `cpu`, beginning with the machine as it is, and the steps that cannot be taken. `cpu` is
-/// `None` if there is only one.
+/// `None` if there is only one. `state`: a knob on this machine, or why it cannot be read.
 pub fn steps(
-    host: &Host,
     facts: &Facts,
     cpu: Option<usize>,
     rights: AdviceRights,
+    state: impl Fn(&Knob) -> Result<State, String>,
 ) -> (Vec<AdviceStep>, Vec<MissingStep>) {
     let (mut steps, mut missing) = (Vec::new(), Vec::new());
     let mut consider = |name: &str, found: Result<Vec<StepChange>, String>| match found {
@@ -103,8 +103,8 @@ pub fn steps(
     consider("fixed layout", needs(is_random, StepChange::FixedLayout, FIXED));
     consider("huge pages", huge_pages(facts));
     for name in KNOBS {
-        if knob(name).is_some() {
-            consider(name, knob_step(host, name, cpu, rights.may_tune));
+        if let Some(knob) = knob(name) {
+            consider(name, state(knob).and_then(|it| knob_step(name, it, cpu, rights.may_tune)));
         }
     }
     consider("all knobs", needs(rights.may_tune, StepChange::AllKnobs, NEEDS_GUARDIAN));
@@ -133,15 +133,12 @@ fn huge_pages(facts: &Facts) -> Result<Vec<StepChange>, String> {
 }
 
 fn knob_step(
-    host: &Host,
     name: &str,
+    state: State,
     cpu: Option<usize>,
     may_tune: bool,
 ) -> Result<Vec<StepChange>, String> {
-    let cpus: Option<Vec<usize>> = cpu.map(|cpu| vec![cpu]);
-    let bench = bench_cpus(host, cpus.as_deref()).map_err(|why| why.to_string())?;
-    let knob = knob(name).ok_or("there is no such knob")?;
-    match knob.read(&Machine::new(host, bench)).state {
+    match state {
         State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),
         // Knobs of single CPUs need a CPU.
         State::NotTuned { .. } => {
@@ -239,18 +236,20 @@ fn add_all_knobs(changes: &mut Vec<StepChange>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::{expand, look};
-
-    const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
-        sys/devices/system/cpu/cpufreq/policy0/scaling_governor = powersave\n\
-        sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors = performance powersave\n\
-        sys/devices/system/cpu/cpufreq/policy0/scaling_driver = acpi-cpufreq\n\
-        proc/sys/kernel/randomize_va_space = 2\n\
-        sys/kernel/mm/transparent_hugepage/enabled = always [madvise] never\n";
 
     fn names(rights: AdviceRights, cpu: Option<usize>) -> (Vec<String>, Vec<String>) {
-        let (_directory, host) = expand(MACHINE);
-        let (steps, missing) = steps(&host, &look(&host).facts, cpu, rights);
+        let facts = Facts {
+            aslr: Some(2),
+            transparent_hugepages: Some("madvise".into()),
+            ..Facts::default()
+        };
+        let state = |knob: &Knob| match knob.name {
+            "governor" => {
+                Ok(State::NotTuned { now: "powersave".into(), wanted: "performance".into() })
+            }
+            _ => Err("the machine has none".into()),
+        };
+        let (steps, missing) = steps(&facts, cpu, rights, state);
         let missing = missing.into_iter().map(|it| it.name).collect();
         (steps.into_iter().map(|it| it.name).collect(), missing)
     }

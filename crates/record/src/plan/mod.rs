@@ -14,7 +14,6 @@ mod derived;
 mod fair_play;
 mod parameters;
 pub mod placement;
-pub mod priority;
 pub mod programs;
 pub mod request;
 mod revisions;
@@ -47,7 +46,7 @@ pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, FairPlayTerms, FreshDire
 pub use revisions::{BuiltRevision, across};
 pub use shell::shell_syntax;
 pub use suite::SuiteMembership;
-pub use surroundings::{MachinePlaces, Surroundings};
+pub use surroundings::{HIGHEST_PRIORITY, MachinePlaces, Surroundings};
 pub use terms::{ArmPlace, ArmTerms, Ending, Terms};
 pub use value::{ValueReader, ValueRule, ValueSource};
 use workers::Workers;

@@ -9,13 +9,16 @@ use anyhow::{Result, ensure};
 
 use crate::plan::counting::InstructionCounters;
 use crate::plan::placement::{place_memory, place_threads};
-use crate::plan::priority::HIGHEST;
 use crate::plan::request::SessionRequest;
 use crate::plan::{Plan, ProcessPlan};
 use host::{Facts, MemoryNode, cores_first};
 use model::prose::prose;
 use model::spec::groups::{PlacementOptions, PriorityOptions};
 use model::values::{CounterChoice, Priority, read_cpu_list};
+
+/// The highest priority of the usual scheduling policy. Under `load 10` it reduced a compiler's t0 from 1.14 to 1.01
+/// times the idle one. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
+pub const HIGHEST_PRIORITY: i32 = -20;
 
 /// The machine of a session, and a drawn seed. The default is for a plan that executes nothing.
 #[derive(Debug, Default)]
@@ -55,7 +58,7 @@ impl Surroundings {
     pub(super) fn bind(&self, process: &mut ProcessPlan, options: &PriorityOptions) {
         let is_chosen = options.nice.is_some() || options.sched.is_some();
         if self.may_raise && !is_chosen && options.priority.unwrap_or_default() == Priority::Auto {
-            process.nice = Some(HIGHEST);
+            process.nice = Some(HIGHEST_PRIORITY);
             process.is_raised = true;
         }
         if !self.bound_cpus.is_empty() {

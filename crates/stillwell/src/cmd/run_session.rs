@@ -10,11 +10,12 @@ use crate::session::{
     Guard, Opening, SampledSession, Session, SessionEnd, bare_surroundings, instruction_counters,
     surroundings, told_gap,
 };
+use host::priority::caveats;
 use host::shield::Isolation;
 use host::{Host, Survey};
 use model::spec::RunVerb;
 use model::values::{DecideOn, exit_code};
-use record::plan::{ArmTerms, Ending, Plan, Terms, decide_session, priority};
+use record::plan::{ArmTerms, Ending, Plan, ProcessPlan, Terms, decide_session};
 use record::{EndReason, Readers};
 
 /// Measures, then shows. Returns the record and the exit code.
@@ -88,7 +89,8 @@ fn planned(verb: &RunVerb, terms: &Terms<'_>, guard: &Guard) -> Result<(Plan, Su
         around.counters = Some(instruction_counters(process.rights.as_root));
     }
     let plan = decide_session(&verb.spec, terms, &around)?;
-    survey.gaps.extend(priority::caveats(&host, &plan.process, around.is_shielded));
+    let ProcessPlan { nice, sched, .. } = plan.process;
+    survey.gaps.extend(caveats(&host, nice, sched, around.is_shielded));
     survey.gaps.extend(told_gap(&around, &process.placement));
     Ok((plan, survey))
 }

@@ -12,8 +12,7 @@ use measure::{can_count_instructions, valgrind};
 use model::spec::groups::PlacementOptions;
 use record::plan::counting::InstructionCounters;
 use record::plan::placement::memory_gap;
-use record::plan::priority::HIGHEST;
-use record::plan::{MachinePlaces, Surroundings};
+use record::plan::{HIGHEST_PRIORITY, MachinePlaces, Surroundings};
 
 /// The surroundings of runs that are executed under a guard. `are_copied`: several copies of a command are one run.
 /// Errors: no seed can be drawn.
@@ -26,7 +25,7 @@ pub fn surroundings(
     let inherited = environment_for(guard.user());
     let name = |name: &std::ffi::OsString| name.to_str().map(str::to_owned);
     Ok(Surroundings {
-        may_raise: may_raise_priority(HIGHEST),
+        may_raise: may_raise_priority(HIGHEST_PRIORITY),
         places: Some(MachinePlaces {
             nodes: memory_nodes(host),
             cores: if are_copied { cores(host) } else { BTreeMap::new() },

@@ -16,7 +16,7 @@ fn the_users_priority_goes_first() {
         let surroundings = Surroundings { may_raise, ..Surroundings::default() };
         let plan = decided(|spec| spec.process.priority = options, &surroundings).unwrap();
         let found = (plan.process.nice, plan.process.is_raised);
-        assert_eq!(found, (expected, expected == Some(HIGHEST)));
+        assert_eq!(found, (expected, expected == Some(HIGHEST_PRIORITY)));
     };
     let none = PriorityOptions::default();
     check(none, true, Some(-20));

@@ -12,6 +12,7 @@ use crate::cmd::print::print;
 use crate::session::drawn_seed;
 use analysis::advice::{worth, worth_taking};
 use host::guardian::Guardian;
+use host::knobs::{Knob, Machine, bench_cpus};
 use host::sys::may_raise_priority;
 use host::terminal;
 use host::{Facts, Host, look};
@@ -22,7 +23,7 @@ use model::values::{Clock, exit_code, read_cpu_list};
 use record::plan::advice::{
     AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
 };
-use record::plan::{defaults, priority};
+use record::plan::{HIGHEST_PRIORITY, defaults};
 use render::advice::{self as shown, Advice, MeasuredStep};
 use render::document::{self, ErrorCode, ErrorObject};
 
@@ -35,10 +36,15 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     let cpu = cpu(verb, &host, &facts, &interrupt)?;
     let rights = AdviceRights {
         may_tune: Guardian::has_rights(&verb.root.host_root),
-        may_raise: may_raise_priority(priority::HIGHEST),
+        may_raise: may_raise_priority(HIGHEST_PRIORITY),
         is_root: geteuid().is_root(),
     };
-    let (possible, mut missing) = steps(&host, &facts, cpu, rights);
+    let bench = bench_cpus(&host, cpu.as_ref().map(std::slice::from_ref));
+    let state = |knob: &Knob| {
+        let bench = bench.as_ref().map_err(ToString::to_string)?;
+        Ok(knob.read(&Machine::new(&host, bench.clone())).state)
+    };
+    let (possible, mut missing) = steps(&facts, cpu, rights, state);
     let mut steps = selected(possible, &missing, verb)?;
     say(&shown::announced(&steps));
     let seed = verb.seed.map_or_else(drawn_seed, Ok)?;

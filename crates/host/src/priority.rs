@@ -1,7 +1,6 @@
-//! The priority of the runs, and this machine's limits of nice levels and real-time policies.
+//! This machine's limits of nice levels and real-time policies.
 
-use crate::plan::ProcessPlan;
-use host::{Gap, Host};
+use crate::{Gap, Host, shield};
 use model::prose::prose;
 use model::values::Sched;
 
@@ -10,15 +9,16 @@ pub const NICE: &str = "a nice level that counts against other terminals";
 /// The kernel throttles a real-time program that never sleeps.
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
-/// The highest priority of the usual scheduling policy. Under `load 10` it reduced a compiler's t0 from 1.14 to 1.01
-/// times the idle one. SCHED_FIFO was no better, and can stop a machine (experiments/results/busy.md).
-pub const HIGHEST: i32 = -20;
-
 /// Gaps that concern the reader of the times. `is_shielded`: no other programs use the CPUs.
-pub fn caveats(host: &Host, process: &ProcessPlan, is_shielded: bool) -> Vec<Gap> {
-    let is_real_time = matches!(process.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
+pub fn caveats(
+    host: &Host,
+    nice: Option<i32>,
+    sched: Option<Sched>,
+    is_shielded: bool,
+) -> Vec<Gap> {
+    let is_real_time = matches!(sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
     [
-        nice(host).filter(|_| process.nice.is_some_and(|nice| nice < 0) && !is_shielded),
+        autogroups(host).filter(|_| nice.is_some_and(|nice| nice < 0) && !is_shielded),
         real_time(host, is_shielded).filter(|_| is_real_time),
     ]
     .into_iter()
@@ -27,7 +27,7 @@ pub fn caveats(host: &Host, process: &ProcessPlan, is_shielded: bool) -> Vec<Gap
 }
 
 /// sched(7), "The autogroup feature".
-fn nice(host: &Host) -> Option<Gap> {
+fn autogroups(host: &Host) -> Option<Gap> {
     let autogroup = host.read("proc/sys/kernel/sched_autogroup_enabled")?;
     (autogroup == "1").then(|| Gap {
         what: NICE.into(),
@@ -39,7 +39,7 @@ fn nice(host: &Host) -> Option<Gap> {
 /// Documentation/scheduler/sched-rt-group.rst. From Linux 6.12 on the time goes to a fair server, and only if a program
 /// waits (kernel/sched/fair.c, `fair_server_init`).
 fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
-    let has_fair_server = host::shield::find(host).kernel >= (6, 12);
+    let has_fair_server = shield::find(host).kernel >= (6, 12);
     let (gives, fix) = match has_fair_server {
         true if is_shielded => return None,
         true => (
@@ -68,7 +68,7 @@ fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::expand;
+    use crate::expand;
 
     #[track_caller]
     fn check(
@@ -82,8 +82,7 @@ mod tests {
             "proc/sys/kernel/osrelease = {release}\nproc/sys/kernel/sched_autogroup_enabled = 1\n\
              proc/sys/kernel/sched_rt_runtime_us = 950000\nproc/sys/kernel/sched_rt_period_us = 1000000\n"
         ));
-        let process = ProcessPlan { nice, sched, ..ProcessPlan::default() };
-        let found = caveats(&host, &process, shielded);
+        let found = caveats(&host, nice, sched, shielded);
         let found: Vec<&str> = found.iter().map(|gap| gap.what.as_str()).collect();
         assert_eq!(found, what, "{release} {nice:?} {sched:?} {shielded}");
     }
