@@ -38,6 +38,7 @@ const PRECISION_BLOCKS_MIN: u32 = 12;
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
 /// Decides a plan of commands by which nothing is executed. Errors: see [`decide_session`].
+#[cfg(any(test, feature = "fixtures"))]
 pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     decide_session(spec, &Terms::default(), &Surroundings::of(facts, drawn_seed))
 }

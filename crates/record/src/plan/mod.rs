@@ -15,7 +15,7 @@ mod fair_play;
 mod parameters;
 pub mod placement;
 pub mod programs;
-pub mod request;
+mod request;
 mod revisions;
 mod shell;
 pub mod suite;
@@ -35,12 +35,13 @@ use model::values::{
 
 pub use again::{EarlierArm, EarlierArms, PYTHON_NAMES};
 pub use arm::{Arm, Control, CountedIterations, Role};
-pub use arms::Arms;
 pub use blocks::TrialRule;
 pub use blocks::{BlockRule, Stopping};
 pub use copies::Copies;
 pub use counting::InstructionCounter;
-pub use decide::{decide_run, decide_session, default_metrics};
+#[cfg(any(test, feature = "fixtures"))]
+pub use decide::decide_run;
+pub use decide::{decide_session, default_metrics};
 pub use derived::{ImportedArms, plan_of_imported};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, FairPlayTerms, FreshDirectory, for_arm};
 pub use revisions::{BuiltRevision, across};

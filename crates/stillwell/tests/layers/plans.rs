@@ -38,6 +38,13 @@ fn only_the_decision_changes_a_plan() {
 }
 
 #[test]
+fn the_decision_reads_no_machine() {
+    let mut found = sources_with(|line| line.contains("Host") || line.contains("fs::"));
+    found.retain(|file| file.starts_with("record/plan/"));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
 fn what_changes_a_plan() {
     for line in [
         "fn raise(plan: &mut Plan) {",
