@@ -11,7 +11,9 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::spec::command_line::{long_option, n_values, short_option};
 use crate::spec::default_verbs::{NO_DEFAULTS, VERBS};
+use crate::spec::renamed::renamed;
 use crate::spec::schema::{command, parse};
+use crate::spec::suite::closest;
 
 pub use crate::spec::default_verbs::takes_defaults;
 
@@ -22,6 +24,18 @@ pub const FILE: &str = "stillwell.toml";
 
 /// Options of the command line alone: rights, and what is about one session.
 const REFUSED: [&str; 4] = ["as_root", "resume", "record", NO_DEFAULTS];
+
+/// The kinds of values that a file may give, as the help names them. A checkout can bring a file, so the file chooses
+/// neither what is executed nor which files are read or written. An option with a new kind of value is refused.
+#[rustfmt::skip]
+const KINDS_OF_FILE: [&str; 28] = [
+    "BYTES", "CPUS", "ERROR", "KNOBS", "METRIC", "METRIC[:UNIT],...", "MODE", "N", "NAME", "NODES", "NUM",
+    "ORDER", "PART", "PATTERN", "PCT", "POINTER", "POLICY", "REGEX", "RESOURCE=VALUE", "STATUSES", "STYLE", "TAG",
+    "TEXT", "TIME", "UNIT", "WHEN", "WHICH", "slower[:PCT]",
+];
+
+/// Options without a value that a file may not have: they open records to others, and trust programs.
+const FLAGS_NOT_OF_FILE: [&str; 2] = ["shared", "trusted"];
 
 /// An option that the command line did not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,7 +174,7 @@ impl<'a> Options<'a> {
         called: &str,
     ) -> Result<&'a Arg, String> {
         let found = is_it(self.verb).or_else(|| verbs(self.all).find_map(|(_, verb)| is_it(verb)));
-        allowed(found, called)
+        allowed(found, self.verb, called)
     }
 
     fn of_variable(self, text: &str) -> Result<Level<'a>, String> {
@@ -211,19 +225,26 @@ impl<'a> Options<'a> {
         for (key, value) in in_order(root.get_ref()) {
             let (name, place) = (key.get_ref().as_ref(), at(key.span().start));
             let wrong = |why: String| format!("{place}: {why}");
+            if name == "variant" && value.get_ref().is_array() {
+                return Err(wrong(this_is_a_suite()));
+            }
             let DeValue::Table(table) = value.get_ref() else {
                 let option = self.find(|verb| long_option(verb, &dashed(name)), name);
-                let option = option.and_then(|option| in_file(option, value.get_ref()));
+                let option = option.and_then(|option| in_file(option, name, value.get_ref()));
                 general.push((option.map_err(wrong)?, place));
                 continue;
             };
             let of_table = verbs(self.all).find(|(verb, _)| *verb == name);
-            let of_table =
-                of_table.ok_or_else(|| wrong(format!("{name:?} is no verb that measures")))?.1;
+            let meant =
+                closest(name, VERBS.into_iter()).map(|it| format!("; did you mean {it:?}?"));
+            let meant = meant.unwrap_or_default();
+            let of_table = of_table
+                .ok_or_else(|| wrong(format!("{name:?} is no verb that measures{meant}")))?
+                .1;
             for (key, value) in in_order(table) {
                 let (name, place) = (key.get_ref().as_ref(), at(key.span().start));
-                let option = allowed(long_option(of_table, &dashed(name)), name);
-                let option = option.and_then(|option| in_file(option, value.get_ref()));
+                let option = allowed(long_option(of_table, &dashed(name)), of_table, name);
+                let option = option.and_then(|option| in_file(option, name, value.get_ref()));
                 let option = option.map_err(|why| format!("{place}: {why}"))?;
                 if std::ptr::eq(of_table, self.verb) {
                     own.push((option, place));
@@ -248,17 +269,49 @@ fn dashed(key: &str) -> String {
     key.replace('_', "-")
 }
 
-fn allowed<'a>(option: Option<&'a Arg>, called: &str) -> Result<&'a Arg, String> {
-    let option =
-        option.ok_or_else(|| format!("{called:?} is no option of a verb that measures"))?;
+fn allowed<'a>(found: Option<&'a Arg>, verb: &Command, called: &str) -> Result<&'a Arg, String> {
+    let option = found.ok_or_else(|| {
+        let word = format!("--{}", dashed(called.trim_start_matches('-')));
+        let word = if called.starts_with('-') { called } else { &word };
+        if let Some(now) = renamed(verb.get_name(), word) {
+            return format!("{called} is now {now}");
+        }
+        let meant = similar(verb, called).map(|it| format!("; did you mean {it:?}?"));
+        let meant = meant.unwrap_or_default();
+        format!("{called:?} is no option of a verb that measures{meant}")
+    })?;
     match REFUSED.contains(&option.get_id().as_str()) {
         true => Err(format!("{called} is for the command line alone")),
         false => Ok(option),
     }
 }
 
+/// The option that was probably meant, written as the wrong one is: as a word or as a key.
+fn similar(verb: &Command, called: &str) -> Option<String> {
+    let named = verb.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
+    let long = closest(&dashed(called.trim_start_matches('-')), named)?;
+    let is_word = called.starts_with('-');
+    Some(if is_word { format!("--{long}") } else { long.replace('-', "_") })
+}
+
+/// Whether a file may have this option.
+fn is_harmless(option: &Arg) -> bool {
+    if FLAGS_NOT_OF_FILE.contains(&option.get_id().as_str()) {
+        return false;
+    }
+    let kinds = option.get_value_names().filter(|_| option.get_action().takes_values());
+    kinds.unwrap_or_default().iter().all(|kind| KINDS_OF_FILE.contains(&kind.as_str()))
+}
+
 /// The words of an option with a value of the file.
-fn in_file<'a>(option: &'a Arg, value: &DeValue<'_>) -> Result<Found<'a>, String> {
+fn in_file<'a>(option: &'a Arg, key: &str, value: &DeValue<'_>) -> Result<Found<'a>, String> {
+    if !is_harmless(option) {
+        return Err(format!(
+            "{key} is refused here: a checkout can bring this file, so the file may not choose what is executed, read, \
+             written or trusted; give --{} on the command line or in {VARIABLE}, or use a suite",
+            option.get_long().unwrap_or_default()
+        ));
+    }
     let long = format!("--{}", option.get_long().unwrap_or_default());
     let may_be_bare = !option.get_action().takes_values() || option.is_require_equals_set();
     let n = n_values(option);
@@ -267,9 +320,7 @@ fn in_file<'a>(option: &'a Arg, value: &DeValue<'_>) -> Result<Found<'a>, String
         DeValue::Boolean(false) if may_be_bare => Vec::new(),
         _ if !option.get_action().takes_values() => return Err(format!("{long} is true or false")),
         DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => {
-            return Err(format!(
-                "this is a suite; {FILE} has options, so a suite needs another name"
-            ));
+            return Err(this_is_a_suite());
         }
         DeValue::Array(items) => {
             let items = items.iter().map(|item| scalar(item.get_ref(), &long));
@@ -289,6 +340,10 @@ fn in_file<'a>(option: &'a Arg, value: &DeValue<'_>) -> Result<Found<'a>, String
         value => vec![format!("{long}={}", scalar(value, &long)?)],
     };
     Ok((option, words))
+}
+
+fn this_is_a_suite() -> String {
+    format!("this is a suite; {FILE} has options, so a suite needs another name")
 }
 
 /// A value as it would be on the command line.

@@ -44,7 +44,7 @@ pub fn filled_in(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(words)
 }
 
-/// The nearest file and its text. Its author chooses what is executed, so the file has to belong to the user or root.
+/// The nearest file, and its text. It has to be the user's own or root's.
 fn file() -> Result<Option<(String, String)>, String> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
     let n_inside = here.ancestors().position(|directory| directory.join(".git").exists());

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::*;
 
 fn words(line: &str) -> Vec<OsString> {
@@ -78,9 +80,9 @@ fn an_option_gives_way_to_what_excludes_it() {
 
 #[test]
 fn lists_are_given_one_by_one() {
-    let file = "env = [\"A=1\", \"B=2\"]\nexport = [\"csv\", \"a\", \"json\", \"b\"]";
-    let all = "run --env=A=1 --env=B=2 --export csv a --export json b x";
-    check("stillwell run x", None, Some(file), Ok((all, &["s.toml:1", "s.toml:2"])));
+    let file = "command_name = [\"a\", \"b\"]";
+    let all = "run --command-name=a --command-name=b x y";
+    check("stillwell run x y", None, Some(file), Ok((all, &["s.toml:1"])));
 }
 
 #[test]
@@ -90,8 +92,31 @@ fn mistakes_have_their_place() {
         run,
         Some("--budgt 3"),
         None,
-        Err("STILLWELL_OPTIONS: \"--budgt\" is no option of a verb that measures"),
+        Err(
+            "STILLWELL_OPTIONS: \"--budgt\" is no option of a verb that measures; did you mean \"--budget\"?",
+        ),
     );
+    check(
+        run,
+        None,
+        Some("[gate]\nmin_run = 3\nbudgt = 3"),
+        Err("s.toml:2: \"min_run\" is no option of a verb that measures"),
+    );
+    check(
+        run,
+        None,
+        Some("\nmin_run = 3"),
+        Err(
+            "s.toml:2: \"min_run\" is no option of a verb that measures; did you mean \"min_runs\"?",
+        ),
+    );
+    check(run, Some("--blocks 3"), None, Err("STILLWELL_OPTIONS: --blocks is now --runs (-r)"));
+    check(run, None, Some("min_blocks = 3"), Err("s.toml:1: min_blocks is now --min-runs (-m)"));
+}
+
+#[test]
+fn mistakes_of_form_and_value_have_their_place() {
+    let run = "stillwell run a b";
     check(run, Some("x"), None, Err("STILLWELL_OPTIONS: \"x\" is no option"));
     check(run, Some("'x"), None, Err("STILLWELL_OPTIONS: missing closing quote"));
     check(run, Some("--budget"), None, Err("STILLWELL_OPTIONS: --budget needs a value"));
@@ -105,13 +130,19 @@ fn mistakes_have_their_place() {
         run,
         None,
         Some("\nvariant = []"),
-        Err("s.toml:2: \"variant\" is no option of a verb that measures"),
+        Err("s.toml:2: this is a suite; stillwell.toml has options, so a suite needs another name"),
     );
     check(
         run,
         None,
         Some("[run]\n\nwithin = 1"),
         Err("s.toml:3: \"within\" is no option of a verb that measures"),
+    );
+    check(
+        run,
+        None,
+        Some("[runn]\nall = 1"),
+        Err("s.toml:1: \"runn\" is no verb that measures; did you mean \"run\"?"),
     );
     check(run, None, Some("[show]\nall = 1"), Err("s.toml:1: \"show\" is no verb that measures"));
     check(
@@ -143,6 +174,42 @@ fn mistakes_have_their_place() {
         None,
         Ok(("run -r 3 --bogus a", &["STILLWELL_OPTIONS"])),
     );
+}
+
+#[test]
+fn a_file_chooses_nothing_that_is_executed_read_or_written() {
+    let why = |line, key| {
+        let file = format!("{key} = \"x\"");
+        found(line, None, Some(&file)).unwrap_err()
+    };
+    for key in ["setup", "prepare", "conclude", "cleanup", "validate", "build", "shell", "env"] {
+        let expected = format!("s.toml:1: {key} is refused here: a checkout can bring this file");
+        assert!(why("stillwell run a", key).starts_with(&expected), "{key}");
+    }
+    for key in ["export", "report", "output", "value_file", "revisions", "suite", "arms_from"] {
+        assert!(why("stillwell run a", key).contains("give --"), "{key}");
+    }
+    assert!(why("stillwell timeit a", "python_arg").contains("give --python-arg on the command"));
+    // The variable is the user's own.
+    check("stillwell run a", Some("-s make"), None, Ok(("run -s make a", &["STILLWELL_OPTIONS"])));
+    // A new option is here after somebody has thought of a hostile checkout.
+    let all = command();
+    let options = verbs(&all).flat_map(|(_, verb)| verb.get_arguments());
+    let taken = options.filter(|it| it.get_action().takes_values() && is_harmless(it));
+    let taken: BTreeSet<&str> = taken.filter_map(Arg::get_long).collect();
+    let taken: Vec<&str> = taken.into_iter().filter(|it| !REFUSED.contains(it)).collect();
+    let expected = "affinity aim alpha at-least attempts benchmark budget cache command-name control copies counter \
+                    decide-on duplicate env-padding estimand expect-exit fail-on filter gc ignore-failure \
+                    inner-loops instructions layouts loops max-runs metrics min-runs min-time name nice numa of only \
+                    order precision priority rate reference-name replays rlimit runs same sched seed select skip sort \
+                    stack-kib style tag threads time-unit timeout total-budget tune value value-better value-json \
+                    value-unit values warmup warmups why within";
+    assert_eq!(taken.join(" "), expected);
+    for (line, key) in [("run a", "shared"), ("campaign new c", "trusted")] {
+        let file = format!("{key} = true");
+        let told = found(&format!("stillwell {line}"), None, Some(&file)).unwrap_err();
+        assert!(told.contains("executed, read, written or trusted"), "{told}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::values::{Better, Clock, DecideOn, Estimand, Gc, Percent, TimeSpan};
 
+pub(super) use mistakes::closest;
 pub use mistakes::parse;
 pub use places::{Flaw, Text};
 use values::OneOrMany;
