@@ -3,6 +3,7 @@
 mod page;
 mod track;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -18,6 +19,8 @@ pub use page::{StepRecord, write as write_page};
 
 /// Digits of an abbreviated commit.
 const SHORT: usize = 10;
+/// Columns of the name of a step.
+const STEP: usize = 9;
 /// Columns of a subject in a line.
 const SUBJECT: usize = 50;
 /// Columns of a reason in a line.
@@ -55,7 +58,7 @@ pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
     match *step {
         SearchStep::Ends { lo, hi, .. } => format!("ends     {}  {}", short(lo), short(hi)),
         SearchStep::Probe { commit, n_possible, .. } => {
-            format!("probe    {}  {n_possible:>5} possible", short(commit))
+            format!("probe    {}  {n_possible} possible", short(commit))
         }
         SearchStep::Confirm { base, head, .. } => {
             format!("confirm  {}  {}", short(base), short(head))
@@ -70,25 +73,30 @@ pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
 /// The line of an observation; `None` if it says nothing. `search` is in the state before the observation.
 pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) -> Option<String> {
     let time = |seconds: f64| short_time(seconds * 1e9);
-    Some(match observation {
+    let (step, said) = match observation {
         Observation::Built { .. } => return None,
         Observation::Failed { commit, why } => {
             let commit = short(&search.graph().commits()[*commit]);
-            format!("skipped  {commit}  {}\n", reason(why))
+            (format!("skipped  {commit}"), reason(why))
         }
         Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
-            format!("{step}  {}, {}\n", size(new), time(*seconds))
+            (step.to_owned(), format!("{}, {}", size(new), time(*seconds)))
         }
         Observation::Layouts { found, seconds, .. } => {
-            let time = found.over.map_or_else(String::new, |_| format!(", {}", time(*seconds)));
-            format!("{step}  {}{time}\n", layouts(found))
+            // The answer says why there is no other link order.
+            found.over?;
+            (step.to_owned(), format!("{}, {}", layouts(found), time(*seconds)))
         }
         Observation::Probe { of_old, of_new, seconds, .. } => {
             let answer = word(search.answer_now(of_old, of_new));
             let old = old_end(search);
-            format!("{step}  {answer}: {} than {old}, {}\n", size(of_old), time(*seconds))
+            let said = format!("{answer}: {} than {old}, {}", size(of_old), time(*seconds));
+            (step.to_owned(), said)
         }
-    })
+    };
+    let mut out = String::new();
+    wrap(&mut out, &format!("{step}  "), STEP, &said);
+    Some(out)
 }
 
 /// Why a commit cannot be built or run, on one line: the compiler's message if a build failed.
@@ -175,9 +183,12 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
         );
         return all;
     }
+    let mut remarks = BTreeSet::new();
     for culprit in &outcome.culprits {
         say("", sentence(commits, culprit));
-        if let Some(words) = culprit.layout.as_ref().and_then(remark) {
+        if let Some(words) = culprit.layout.as_ref().and_then(remark)
+            && remarks.insert(words.clone())
+        {
             say("  ", words);
         }
         let unbuilt = culprit.commits.iter().filter(|commit| **commit != culprit.head);
@@ -295,14 +306,13 @@ fn remark(layout: &LayoutFinding) -> Option<String> {
 /// The last lines. `builds`: the directory of all builds, if this search made some.
 pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
     let shown = |path: &Path| one_line(&path.display().to_string());
-    let mut out = format!("the records are in {}\n", shown(directory));
+    let mut out = String::new();
+    wrap(&mut out, "", 2, &format!("the records are in {}", shown(directory)));
     if let Some(builds) = builds {
         let quoted = shell_words::quote(&shown(builds)).into_owned();
-        writeln!(
-            out,
-            "the next search finds the builds; this removes them, with those of other sessions:"
-        )
-        .ok();
+        let text =
+            "the next search finds the builds; this removes them, with those of other sessions:";
+        wrap(&mut out, "", 2, text);
         writeln!(out, "  rm -r {quoted} && git worktree prune").ok();
     }
     out

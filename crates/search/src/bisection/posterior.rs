@@ -8,6 +8,8 @@ use crate::bisection::graph::CommitGraph;
 const CLEARLY_MORE: f64 = 1.0 + 1e-9;
 /// Probes that split off less than this share tell too little.
 const SHARE_MIN: f64 = 1e-3;
+/// A commit that is less likely than the likeliest by this factor is no longer counted as possible.
+const POSSIBLE_MIN: f64 = 1e-2;
 /// How much less likely a commit is to be built next to one that cannot be.
 const NEAR_FAILURE: f64 = 0.8;
 
@@ -218,9 +220,10 @@ impl Posterior {
         self.lo
     }
 
-    /// Commits that are still possible, at this probability.
+    /// Commits that are still possible: not a hundred times less likely than the likeliest.
     pub fn n_possible(&self) -> usize {
-        self.weights.iter().filter(|(_, weight)| *weight > SHARE_MIN / 10.0).count()
+        let most = self.weights.iter().fold(0.0_f64, |most, (_, weight)| most.max(*weight));
+        self.weights.iter().filter(|(_, weight)| *weight >= most * POSSIBLE_MIN).count()
     }
 }
 
@@ -266,6 +269,20 @@ mod tests {
         assert_eq!(posterior.set_of(&graph, &known, 0.95), [3, 4, 5]);
         // Nothing between them tells anything.
         assert_eq!(posterior.next_probe(&graph, &known, &BTreeSet::new()), None);
+    }
+
+    /// Each answer halves the commits that are left, also in a short range.
+    #[test]
+    fn what_an_answer_excludes_is_no_longer_possible() {
+        let graph = CommitGraph::line(9);
+        let mut posterior = Posterior::new(&graph, 0, 8);
+        let wrong = 4e-4;
+        let mut seen = vec![posterior.n_possible()];
+        for (probe, odds) in [(4, wrong), (6, 1.0 / wrong), (5, 1.0 / wrong)] {
+            posterior.observe(&graph, probe, odds);
+            seen.push(posterior.n_possible());
+        }
+        assert_eq!(seen, [8, 4, 2, 1]);
     }
 
     #[test]

@@ -308,9 +308,35 @@ fn a_build_that_links_nothing_is_named() {
     let ran = search(&bench, &["--report", "../r.html"]).ends_with(0);
     let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("Other link orders were not measured"), "{ran:#?}");
+    assert_eq!(text.matches("link order").count(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr.matches("in random link orders").count(), 1, "{ran:#?}");
+    let possible = |line: &str| -> Option<u32> {
+        line.strip_prefix("probe ")?.split_whitespace().nth(1)?.parse().ok()
+    };
+    let possible: Vec<u32> = ran.stdout.lines().filter_map(possible).collect();
+    assert!(possible.len() >= 3 && possible[0] == 8, "{ran:#?}");
+    assert!(possible.windows(2).all(|two| two[1] < two[0]), "{ran:#?}");
     let page = bench.read("r.html");
     assert!(page.contains("commit 4") && !page.contains("<script"), "{page}");
     assert!(page.matches("class=\"mark ").count() >= 4, "{page}");
+}
+
+/// In a checkout of a compiled program there is nothing to run before something is built.
+#[test]
+fn without_a_build_it_is_said_that_nothing_is_built() {
+    let Some(bench) = repository(&step(3, 2)) else { return };
+    let search = |files: &[&str]| {
+        files.iter().for_each(|file| bench.write(&format!("repo/{file}"), ""));
+        let mut command = bench.command(STILLWELL);
+        command.current_dir(bench.path("repo")).args(["bisect", "main~2", "main", "--", "./prog"]);
+        Ran::from(command.output().unwrap()).ends_with(2)
+    };
+    let plain = search(&[]);
+    assert!(!plain.stderr.contains("--build make"), "{plain:#?}");
+    plain.says(&["./prog", "without --build it was checked out and not built"]);
+    search(&["Makefile"]).says(&[
+        "without --build nothing is built; this directory has a Makefile: `--build make` builds each commit",
+    ]);
 }
 
 #[test]

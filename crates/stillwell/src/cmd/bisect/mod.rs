@@ -7,6 +7,7 @@ mod measuring;
 mod program;
 mod range;
 mod state;
+mod unbuilt;
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::commits::Place;
 use crate::cmd::output_file::{check_path, write_one};
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::rights;
 use crate::cmd::step_directory::{
     self, StepManifest as _, manifest_in, require_same_request, usual_directory,
@@ -82,6 +83,7 @@ pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let (good, bad) = ends(verb)?;
     let range = range::range_of(&place, (good, bad), verb.first_parent)?;
     let here = std::path::absolute(here).context("cannot find the current directory")?;
+    unbuilt::warn(verb, &here);
     let here = here.to_string_lossy().into_owned();
     let directory = match &verb.output.directory {
         Some(directory) => directory.clone(),
@@ -175,7 +177,7 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
         let observations: Vec<&Observation> =
             state.lines.iter().map(|it| &it.observation).collect();
         let (body, conclusion) = bisect_document::document(search, &observations);
-        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if verb.output.answer.is_text() {
         print(&page::text(search, is_time(verb)))?;
         let is_built = verb.build.is_some() && verb.script.is_none();
@@ -244,7 +246,11 @@ fn observe(
     let ends = [state.manifest.lo, state.manifest.hi];
     let failed = |commit: usize, why: String| {
         if ends.contains(&commit) {
-            let text = format!("the end {}: {why}", page::name(&commits[commit]));
+            let unbuilt = match unbuilt::is_it(&state.manifest.request) {
+                true => "; without --build it was checked out and not built",
+                false => "",
+            };
+            let text = format!("the end {}: {why}{unbuilt}", page::name(&commits[commit]));
             return Err(ErrorCode::CommandFailed.error(text));
         }
         Ok(Observation::Failed { commit, why })

@@ -149,8 +149,14 @@ impl BuildTree<'_> {
     }
 
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
-        let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
-        writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
+        let of = match self.number {
+            None => "",
+            Some(_) => ", in random link orders",
+        };
+        // The first link order stands for all.
+        if self.number.is_none_or(|number| number == 0) {
+            writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
+        }
         // The kernel kills the shell if this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);
         let mut command = supervised::prepared(&words, true);
