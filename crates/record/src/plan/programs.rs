@@ -255,11 +255,15 @@ pub fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
         for statement in &statements {
             ensure!(!python.trim().is_empty(), "--python is empty");
             ensure!(!statement.contains('\0'), "a statement contains a NUL byte");
+            ensure!(
+                !statement.trim().is_empty(),
+                "a statement is empty; `pass` is the one that does nothing"
+            );
             let argv = std::iter::once(*python).chain(code.python_arg.iter().map(String::as_str));
             let label = match (pythons.len(), statements.len()) {
-                (1, _) => (*statement).to_owned(),
+                (1, _) => on_one_line(statement),
                 (_, 1) => (*python).to_owned(),
-                _ => format!("{python}: {statement}"),
+                _ => format!("{python}: {}", on_one_line(statement)),
             };
             arms.push(Arm {
                 name: Some(code.arm_name.get(arms.len()).cloned().unwrap_or(label)),
@@ -277,6 +281,17 @@ pub fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
         }
     }
     Ok(arms)
+}
+
+/// A statement as a name: its lines behind each other.
+fn on_one_line(statement: &str) -> String {
+    let mut name = String::new();
+    for line in statement.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        name += if name.is_empty() || name.ends_with([':', ';']) { "" } else { ";" };
+        name += if name.is_empty() { "" } else { " " };
+        name += line;
+    }
+    name
 }
 
 /// Decides the plan of workers, such as those of `timeit`. Errors: see [`crate::plan::decide_session`].

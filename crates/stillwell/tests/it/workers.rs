@@ -83,6 +83,26 @@ fn is_running(bench: &Bench, pid: &str) -> bool {
 
 /// The probes are of the CPU that the workers have, so there is none if they have several.
 #[cfg(target_arch = "x86_64")]
+/// Python's timeit joins its words too.
+#[test]
+fn two_expressions_are_one_statement_and_a_hint_says_how_to_compare_them() {
+    let bench = Bench::new();
+    let timeit = |words: &[&str]| {
+        bench
+            .stillwell(
+                &[&["timeit", "-r", "1", "--values", "1", "--min-time", "1us"], words].concat(),
+            )
+            .ends_with(0)
+    };
+    let ran = timeit(&["sorted([1])", "len([1])"]);
+    assert!(ran.stdout.starts_with("sorted([1]); len([1]) takes"), "{ran:#?}");
+    ran.says(&[
+        "timed together, as the lines of one; to compare them, put --vs in front of the second",
+    ]);
+    let ran = timeit(&["x = [1]", "sorted(x)"]);
+    assert!(!ran.stderr.contains("--vs"), "{ran:#?}");
+}
+
 #[test]
 fn slices_on_one_cpu_have_probes_of_it() {
     let probed = |options: &[&str]| {

@@ -27,11 +27,13 @@ fn labels(plan: &Plan) -> Vec<&str> {
 #[test]
 fn statements_and_interpreters_are_arms_of_one_benchmark() {
     let plan = timeit(&["-s", "x = 1", "-s", "y = 2", "x", "y", "--vs", "y"]).unwrap();
-    assert_eq!(labels(&plan), ["x\ny", "y"]);
+    assert_eq!(labels(&plan), ["x; y", "y"]);
     let source = plan.arms[0].source.as_ref().unwrap();
     assert_eq!((&*source.setup, &*source.statement), ("x = 1\ny = 2", "x\ny"));
     assert_eq!(plan.arms[1].argv, ["python3"]);
     assert_eq!(plan.compared(), [1]);
+    let plan = timeit(&["for y in x:\n  y", "", "x"]).unwrap();
+    assert_eq!(labels(&plan), ["for y in x: y; x"]);
     let plan = timeit(&["pass", "--python", "new", "--compare-to", "old"]).unwrap();
     assert_eq!(labels(&plan), ["old", "new"]);
     let plan = timeit(&["a", "--vs", "b", "--python", "p", "--python", "q"]).unwrap();
