@@ -11,6 +11,7 @@ use formats::csv_cell::is_hidden;
 use rustix::termios::{Winsize, tcgetwinsize};
 
 use model::words::byte_of;
+use model::wrapping::{COLUMNS, COLUMNS_MIN, width, wrapped};
 
 /// The beginning of our own escape sequences inside this program: a random number, so no file can contain it. It is a
 /// valid sequence, so width and colour filters treat it as one.
@@ -54,21 +55,37 @@ pub fn escaped(text: &str) -> String {
 #[derive(Debug)]
 pub struct Escaping<W: Write> {
     to: W,
+    /// Lines are wrapped to this width.
+    columns: Option<usize>,
     /// The end of the last write: the beginning of a character or of one of our sequences.
     held: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
     fn new(to: W) -> Self {
-        Self { to, held: Vec::new() }
+        Self { to, columns: None, held: Vec::new() }
     }
 
     /// Escapes what is held, except for a beginning that may still go on.
     fn pass(&mut self, is_end: bool) -> io::Result<()> {
-        let kept = if is_end { 0 } else { unfinished(&self.held) };
+        let kept = match self.columns {
+            _ if is_end => 0,
+            None => unfinished(&self.held),
+            Some(_) => self.held.iter().rev().take_while(|byte| **byte != b'\n').count(),
+        };
         let rest = self.held.split_off(self.held.len() - kept);
         let bytes = std::mem::replace(&mut self.held, rest);
-        self.to.write_all(escaped(&String::from_utf8_lossy(&bytes)).as_bytes())
+        let text = escaped(&String::from_utf8_lossy(&bytes));
+        let Some(columns) = self.columns else { return self.to.write_all(text.as_bytes()) };
+        for line in text.split_inclusive('\n') {
+            // What a program said is quoted behind a blank, and stays as it is.
+            let is_wide = width(line.trim_end()) > columns && !line.starts_with(' ');
+            match is_wide {
+                true => self.to.write_all(wrapped(line.trim_end(), columns).as_bytes())?,
+                false => self.to.write_all(line.as_bytes())?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,9 +116,15 @@ impl<W: Write> Drop for Escaping<W> {
     }
 }
 
+/// Standard error: on a terminal, its lines are wrapped as the text on standard output is.
 pub fn stderr() -> Escaping<impl Write> {
+    let size = tcgetwinsize(io::stderr()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+    let columns = columns.map(|columns| columns.clamp(COLUMNS_MIN, COLUMNS));
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
-    Escaping::new(anstream::stderr())
+    let mut to = Escaping::new(anstream::stderr());
+    to.columns = columns;
+    to
 }
 
 /// Whether standard output is thrown away, so a fuzzer can run verbs.
@@ -155,7 +178,30 @@ pub fn data() -> Box<dyn Write> {
     if is_mute() {
         return Box::new(io::sink());
     }
-    escaping_on_terminal(stdout.lock())
+    Box::new(Named(escaping_on_terminal(stdout.lock())))
+}
+
+/// What a failure of standard output is called.
+pub const NOT_PRINTED: &str = "cannot write to standard output";
+
+/// Standard output whose errors name it.
+struct Named(Box<dyn Write>);
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(named)
+    }
+}
+
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe => error,
+        kind => io::Error::new(kind, format!("{NOT_PRINTED}: {error}")),
+    }
 }
 
 /// A file or a stream for data: unchanged, or escaped if it is a terminal.

@@ -5,3 +5,4 @@ pub mod prose;
 pub mod spec;
 pub mod values;
 pub mod words;
+pub mod wrapping;

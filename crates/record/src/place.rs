@@ -81,14 +81,19 @@ pub fn history_path() -> Result<PathBuf> {
 
 /// The path of the list that maps jobs to pools. Errors: no directory for it is known, or it cannot be made.
 pub fn pools_path() -> Result<PathBuf> {
-    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
+    let directory = records_directory()?;
     make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     Ok(directory.join("pools.jsonl"))
 }
 
+/// The directory of records. Errors: no directory is known.
+pub fn records_directory() -> Result<PathBuf> {
+    directory().context("neither XDG_STATE_HOME nor HOME is set")
+}
+
 /// All records and suites in the default place. Errors: no directory is known, or it cannot be read.
 pub fn all_records() -> Result<Vec<PathBuf>> {
-    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
+    let directory = records_directory()?;
     let entries = match std::fs::read_dir(&directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.with_context(|| format!("cannot read {}", directory.display()))?,
@@ -108,7 +113,7 @@ pub fn newest() -> Result<PathBuf> {
             directory.display()
         )
     };
-    let records = all_records().map_err(|_| none())?.into_iter();
+    let records = all_records()?.into_iter();
     let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
     records.max_by_key(|path| modified(path)).ok_or_else(none)
 }

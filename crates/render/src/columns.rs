@@ -5,17 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anstyle::Style;
 use formats::csv_cell::is_hidden;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::styles::paint;
 use model::words::byte_of;
+use model::wrapping::{COLUMNS_MIN, fill, pieces};
 
-/// Largest width of the text output, columns. Names are shortened to this even on a narrower terminal, which breaks
-/// their lines: a shorter name would say too little.
-pub(super) const COLUMNS: usize = 80;
-/// Smallest width that text is wrapped to.
-const COLUMNS_MIN: usize = 20;
-/// The terminal's width for wrapping, set before anything is printed.
+/// Names are shortened to this also on a narrower terminal, which breaks their lines: a name that is cut more would say less.
+pub(super) use model::wrapping::{COLUMNS, width};
+
+/// Width that text is wrapped to: a property of the terminal, set before anything is printed.
 static WRAPPED_COLUMNS: AtomicUsize = AtomicUsize::new(COLUMNS);
 
 /// The width of tables, which use the whole terminal.
@@ -34,6 +32,21 @@ pub fn keep_names() {
     KEEPS_NAMES.store(true, Ordering::Relaxed);
 }
 
+/// Whether lines may have any length, for a file or a pipe.
+pub(super) fn keeps_names() -> bool {
+    KEEPS_NAMES.load(Ordering::Relaxed)
+}
+
+/// A line of a log: whole in a file or a pipe, wrapped on a terminal.
+pub(super) fn log_line(text: &str) -> String {
+    if keeps_names() {
+        return one_line(text) + "\n";
+    }
+    let mut out = String::new();
+    wrap(&mut out, "", 2, text);
+    out
+}
+
 thread_local! {
     /// Whether no name is cut because a browser wraps.
     static IS_PAGE: Cell<bool> = const { Cell::new(false) };
@@ -49,7 +62,7 @@ pub(super) fn for_page<T>(write: impl FnOnce() -> T) -> T {
 
 /// The room for a table's names beside other columns of this total width.
 pub(super) fn room_for_names(others: usize, min: usize) -> usize {
-    if KEEPS_NAMES.load(Ordering::Relaxed) {
+    if keeps_names() {
         return usize::MAX;
     }
     wide().saturating_sub(others).max(min)
@@ -57,7 +70,7 @@ pub(super) fn room_for_names(others: usize, min: usize) -> usize {
 
 /// A name on one line, at most this wide on a terminal.
 pub(super) fn name(text: &str, columns: usize) -> String {
-    shorten(text, if KEEPS_NAMES.load(Ordering::Relaxed) { usize::MAX } else { columns })
+    shorten(text, if keeps_names() { usize::MAX } else { columns })
 }
 
 /// The width of the text output.
@@ -72,12 +85,7 @@ pub(super) fn wide() -> usize {
 
 const ELLIPSIS: char = '…';
 
-/// Terminal columns of a text.
-pub(super) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// A command or name on one line, with control characters escaped so that the terminal does not obey them.
+/// A command or a name on one line. Control characters are escaped, so that the terminal does not obey them.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
@@ -121,11 +129,15 @@ fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
 
 /// Appends items two spaces apart, in indented lines of at most [`columns`].
 pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
-    fill(out, indent, "  ", items.iter().map(String::as_str));
+    let columns = columns();
+    let indent = indent_of(indent, columns);
+    let items: Vec<String> = items.iter().map(|item| shorten(item, COLUMNS - indent)).collect();
+    out.extend(std::iter::repeat_n(' ', indent));
+    fill(out, indent, (columns, indent), "  ", items.iter().map(String::as_str));
 }
 
-/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented. A
-/// number and its per cent sign stay together.
+/// Appends a text in lines of at most [`columns`]. The first line begins with `first`, the others are indented. Paths
+/// and what is in backticks stay whole.
 pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     wrap_into(out, columns(), first, indent, text);
 }
@@ -143,59 +155,14 @@ fn wrap_into(out: &mut String, columns: usize, first: &str, indent: usize, text:
     let first =
         if first.trim().is_empty() { &first[..indent_of(first.len(), columns)] } else { first };
     out.push_str(first);
-    let line = one_line(text);
-    let mut words: Vec<String> = Vec::new();
-    for word in line.split_whitespace() {
-        match words.last_mut().filter(|_| word.starts_with('%')) {
-            Some(number) => number.extend([" ", word]),
-            None => words.push(word.to_owned()),
-        }
-    }
-    let words = words.iter().map(String::as_str);
-    fill_after(out, width(first), columns, indent, " ", words);
-}
-
-fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
-    let columns = columns();
-    let n_columns = indent_of(indent, columns);
-    out.extend(std::iter::repeat_n(' ', n_columns));
-    fill_after(out, n_columns, columns, indent, between, items);
+    let pieces = pieces(one_line(text).split_whitespace());
+    let indent = indent_of(indent, columns);
+    fill(out, width(first), (columns, indent), " ", pieces.iter().map(String::as_str));
 }
 
 /// An indent that leaves three quarters of a narrow terminal for the text.
 fn indent_of(indent: usize, columns: usize) -> usize {
     if columns < COLUMNS { indent.min(columns / 4) } else { indent }
-}
-
-/// Fills lines of at most `columns`; the first already holds `n_columns`.
-fn fill_after<'a>(
-    out: &mut String,
-    n_columns: usize,
-    columns: usize,
-    indent: usize,
-    between: &str,
-    items: impl Iterator<Item = &'a str>,
-) {
-    let indent = indent_of(indent, columns);
-    let mut used = n_columns.saturating_sub(indent);
-    let mut is_first = true;
-    for item in items {
-        let item = shorten(item, COLUMNS - indent);
-        let wide = width(&item);
-        if is_first {
-            is_first = false;
-        } else if used + between.len() + wide > columns - indent {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
-            used = 0;
-        } else {
-            out.push_str(between);
-            used += between.len();
-        }
-        out.push_str(&item);
-        used += wide;
-    }
-    out.push('\n');
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The answer to `--fail-on` in one line, for logs of continuous integration: people read only their end.
 
 use crate::budget::to_decide;
-use crate::columns::shorten;
+use crate::columns::{log_line, shorten};
 use crate::quantity::QuantityWords;
 use crate::ratios::{exact_text, ratio_and_interval, repeats};
 use crate::text::{margin, no_test};
@@ -24,9 +24,9 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
     let of_slowdowns = Gate::of(judged.judgements, fail_on).answer;
     let answers = ceilings.iter().map(|it| it.answer);
     if code != answers.fold(of_slowdowns, GateAnswer::and).exit_code() {
-        return format!(
-            "gate: not decided: the session did not come to its end, exit code {code}\n"
-        );
+        return log_line(&format!(
+            "gate: not decided: the session did not come to its end, exit code {code}"
+        ));
     }
     let mut text = String::new();
     if fail_on.slower_pct.is_some() {
@@ -42,7 +42,7 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
         ];
         let word = word(worst.answer);
         let about = at_most(worst, ceiling, &plan.arms[worst.arm]);
-        text += &format!("gate: {word}: {name}{of} {about}, exit code {code}\n");
+        text += &log_line(&format!("gate: {word}: {name}{of} {about}, exit code {code}"));
     }
     text
 }
@@ -93,7 +93,7 @@ fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
     let gate = Gate::of(judgements, fail_on);
     let word = word(gate.answer);
     let Some(at) = gate.by else {
-        return format!("gate: {word}: nothing is compared, exit code {code}\n");
+        return log_line(&format!("gate: {word}: nothing is compared, exit code {code}"));
     };
     let (comparison, judgement) = (&analysis.comparisons[at], &judgements[at]);
     let name = |arm: usize| shorten(&plan.full_label(arm), NAME_MAX);
@@ -106,14 +106,14 @@ fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
         n => format!(" (the worst of {n} comparisons)"),
     };
     let (by, remedy) = evidence(&comparison.evidence, judgement, gate.answer, fail_on, plan);
-    format!("gate: {word}: {new} against {old}{of} {by}, exit code {code}{remedy}\n")
+    log_line(&format!("gate: {word}: {new} against {old}{of} {by}, exit code {code}{remedy}"))
 }
 
 /// The line for records of different sessions, which never have a verdict.
 pub fn line_without_verdict(code: u8) -> String {
-    format!(
-        "gate: not decided: separate sessions have no verdict, exit code {code}; time both programs in one session\n"
-    )
+    log_line(&format!(
+        "gate: not decided: separate sessions have no verdict, exit code {code}; time both programs in one session"
+    ))
 }
 
 /// The interval relative to the limit, and what would decide.

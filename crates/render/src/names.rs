@@ -7,9 +7,9 @@ use crate::columns::{room_for_names, shorten, width};
 /// Shorter common beginnings are not worth a cut, bytes.
 const COMMON_MIN: usize = 8;
 
-/// Least room for a name in a table, columns.
-const NAME_MIN: usize = 34;
-/// Columns between two columns of a table.
+/// The room that a name in a table has at least, columns.
+const NAME_MIN: usize = 24;
+/// Between two columns of a table.
 const GAP: usize = 2;
 
 /// Cuts the names in the first column to fit the terminal, without making two look alike.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::columns::{one_line, wrap};
+use crate::columns::{log_line, one_line, wrap};
 use crate::gate_result::GateResult;
 use crate::gate_row::GateRow;
 use crate::uncertain::signs;
@@ -34,8 +34,7 @@ pub fn remarks(result: &GateResult<'_>) -> String {
     } else {
         last_words(result)
     };
-    writeln!(out, "gate: {word}: {by}, exit code {code}").ok();
-    out
+    out + &log_line(&format!("gate: {word}: {by}, exit code {code}"))
 }
 
 /// The deciding benchmark and its change.

@@ -14,7 +14,7 @@ use crate::words::command_parser;
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default)]
 #[command(
-    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build COMMAND GOOD BAD --program COMMAND --only NAME\n       stillwell bisect --gate DIR --build COMMAND --program COMMAND\n       stillwell bisect --resume DIR",
+    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build CMD GOOD BAD --program CMD --only NAME\n       stillwell bisect --gate DIR --build COMMAND --program COMMAND\n       stillwell bisect --resume DIR",
     after_help = "Exit code: 0 if a commit was found and confirmed, 3 if not, 2 after an error, 130 after ^C. With --step: 0 like \
                   GOOD, 1 like BAD, 125 neither or not measured, 128 after an error. docs/bisect.md shows a whole search"
 )]

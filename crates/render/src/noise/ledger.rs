@@ -28,8 +28,12 @@ fn largest(out: &mut String, ledger: &Ledger, n_max: usize) {
             format!("   {}", words::name(&entry.source)),
             short_time(entry.ns as f64),
             words::share(entry, ledger.whole_ns),
-            entry.n.map_or_else(String::new, |n| format!("{n} times")),
-            if entry.is_estimate { "estimate".into() } else { String::new() },
+            match (entry.n, entry.is_estimate) {
+                (Some(n), true) => format!("{n} times, estimate"),
+                (Some(n), false) => format!("{n} times"),
+                (None, true) => "estimate".into(),
+                (None, false) => String::new(),
+            },
         ]
     };
     // The unexplained part is last, and appears with any number of causes.

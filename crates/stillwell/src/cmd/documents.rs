@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::usage;
-use host::terminal;
+use host::terminal::{self, NOT_PRINTED};
 use model::spec::{VerbName, command, parse};
 use model::values::exit_code;
 use render::json::pretty;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use host::terminal;
 use measure::link::{self, CompilerWrappers};
@@ -18,6 +18,6 @@ pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
     let path = CompilerWrappers::create(directory, verb.seed)?.path_variable();
     // As bytes: a directory in PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
-    terminal::data().write_all(&line).context("cannot write to standard output")?;
+    terminal::data().write_all(&line)?;
     Ok(exit_code::SUCCESS)
 }

@@ -2,13 +2,10 @@
 
 use anyhow::{Context as _, Result};
 
-use host::terminal;
+use host::terminal::{self, NOT_PRINTED};
 use render::{fit_into, keep_names};
 
-/// The context of an error of standard output.
-pub const NOT_PRINTED: &str = "cannot write to standard output";
-
-/// Prints finished text, without colours unless standard output is a terminal that wants them.
+/// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
 pub fn print(text: &str) -> Result<()> {
     terminal::write_text(text).context(NOT_PRINTED)
 }

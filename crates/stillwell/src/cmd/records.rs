@@ -17,10 +17,11 @@ use host::terminal;
 use model::spec::input::InputOptions;
 use model::spec::{CheckVerb, DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use model::values::exit_code;
+use model::words::in_words;
 use record::plan::defaults;
 use record::{Header, Record, RecordTail, SuiteManifest};
 use render::depth::Depth;
-use render::listing::{self, ListedRecord};
+use render::listing::{self, ListedRecord, RecordList};
 use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
 use render::{Styles, check as shown, dump as dump_rows, json, one_line, results as of_results};
@@ -226,27 +227,42 @@ const N_NEWEST: usize = 20;
 pub fn list(texts: &[PathBuf]) -> Result<u8> {
     let texts: Vec<String> = texts.iter().map(|text| text.to_string_lossy().into()).collect();
     let is_wanted = |it: &ListedRecord| texts.iter().all(|text| it.what.contains(text));
-    let all = record::all_records()?.into_iter().filter_map(|path| listed(&path));
-    let mut records: Vec<ListedRecord> = all.filter(is_wanted).collect();
+    let (mut records, mut unread) = (Vec::new(), Vec::new());
+    for path in record::all_records()? {
+        match listed(&path) {
+            Ok(record) => records.extend(Some(record).filter(is_wanted)),
+            Err(why) => unread.push(in_words(&why)),
+        }
+    }
+    unread.sort();
     records.sort_by(|one, other| other.cmp(one));
     let n_max = if texts.is_empty() { N_NEWEST } else { usize::MAX };
     let n_more = records.len().saturating_sub(n_max);
     records.truncate(n_max);
-    print(&listing::text(&records, n_more))?;
+    let directory = record::records_directory()?;
+    let is_search = !texts.is_empty();
+    let unread: &[_] = if is_search { &[] } else { &unread };
+    print(&listing::text(&RecordList {
+        records: &records,
+        n_more,
+        unread,
+        directory: &directory,
+        is_search,
+    }))?;
     Ok(exit_code::SUCCESS)
 }
 
-/// Date and content of a record; `None` for other files.
-fn listed(path: &Path) -> Option<ListedRecord> {
+/// When a record was made, and of what. Errors: it cannot be read.
+fn listed(path: &Path) -> Result<ListedRecord> {
     let path = path.to_owned();
     if record::is_suite(&path) {
-        let suite = SuiteManifest::read(&path).ok()?;
+        let suite = SuiteManifest::read(&path)?;
         let what = format!("suite {}", suite.file);
-        return Some(ListedRecord { created: suite.created, what, path });
+        return Ok(ListedRecord { created: suite.created, what, path });
     }
-    let (_, Header { created, plan, .. }) = RecordTail::open(&path).ok()?;
+    let (_, Header { created, plan, .. }) = RecordTail::open(&path)?;
     let names: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
-    Some(ListedRecord { created, what: names.join(", "), path })
+    Ok(ListedRecord { created, what: names.join(", "), path })
 }
 
 /// Checks every arm of every file.

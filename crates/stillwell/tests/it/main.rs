@@ -81,5 +81,6 @@ mod unpacked;
 mod values;
 mod why;
 mod why_again;
+mod widths;
 mod words;
 mod workers;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::campaign::folder::CampaignFolder;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength, file_name};
 use crate::cmd::campaign::trying::built;
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::session::drawn_seed;
 use host::terminal;
@@ -51,7 +51,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
     let facts = work.options.facts();
     if verb.output.json {
         let (body, conclusion) = documents::whole(&work.campaign, &facts);
-        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if verb.output.is_text() {
         print(&page::whole(&work.campaign, &kept_out))?;
     }

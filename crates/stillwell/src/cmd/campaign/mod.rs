@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::commits::Place;
 use crate::cmd::fair_play;
 use crate::cmd::output_file::write_one;
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
 use crate::cmd::suite_commands::KeptSuite;
@@ -135,7 +135,7 @@ fn status(verb: &CampaignStatus) -> Result<u8> {
     let facts = options.facts();
     if verb.json {
         let (body, conclusion) = documents::whole(&campaign, &facts);
-        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else {
         print(&page::status(&campaign, &facts))?;
     }

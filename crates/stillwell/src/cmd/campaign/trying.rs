@@ -12,7 +12,7 @@ use crate::cmd::campaign::measuring::{
 };
 use crate::cmd::campaign::{HELD_BACK, command_line, kept_commits};
 use crate::cmd::commits::Place;
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
 use analysis::trial::TrialOutcome;
@@ -90,8 +90,7 @@ fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
     let facts = work.options.facts();
     if verb.output.json {
         let (body, conclusion) = documents::attempt(&work.campaign, &facts);
-        return document::write(&mut terminal::data(), &body, conclusion, None)
-            .context(NOT_PRINTED);
+        return Ok(document::write(&mut terminal::data(), &body, conclusion, None)?);
     }
     if verb.output.is_text() {
         print(&page::answer(&work.campaign, &facts))?;

@@ -51,7 +51,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     };
     if verb.json {
         let text = serde_json::to_string_pretty(&report)?;
-        writeln!(terminal::data(), "{text}").context("cannot write to standard output")?;
+        writeln!(terminal::data(), "{text}")?;
     } else {
         print(&text_of(&report))?;
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cmd::print::{NOT_PRINTED, print};
+use crate::cmd::print::print;
 use crate::cmd::program_files::digest_of;
 use crate::cmd::rights;
 use crate::cmd::step_directory::{
@@ -205,7 +205,7 @@ fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan };
     if verb.output.answer.json {
         let (body, conclusion) = race_document::document(&shown);
-        document::write(&mut terminal::data(), &body, conclusion, None).context(NOT_PRINTED)?;
+        document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if is_told {
         print(&shown.text())?;
         print(&page::kept(&state.directory))?;
