@@ -373,7 +373,7 @@ class ResultFile(RealCase):
         with open(self.path("x.swell")) as lines:
             self.assertEqual(json.loads(lines.readline())["format"], "stillwell")
         _, err = self.run_words(*words, "-o", "x.json", status=2)
-        self.assertIn("-o x.json: the file exists", err)
+        self.assertIn("-o: x.json exists already", err)
 
     def test_a_command_is_written_and_appended(self):
         self.write("bench.py", "import stillwell\nstillwell.Runner().bench_command('true', ['true'])")

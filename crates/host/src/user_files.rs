@@ -246,17 +246,31 @@ fn is_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.parent().is_some_and(|it| parents.contains(&it))
 }
 
-fn refusal(kind: FileType) -> io::Error {
-    let name = match kind {
+/// What something that is no regular file is called.
+fn name_of(kind: FileType) -> &'static str {
+    match kind {
         FileType::Directory => "a directory",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
         FileType::Symlink => "a link",
         _ => "a device",
-    };
-    let text =
-        format!("it is {name}; only a regular file is possible here: remove it, or name another");
+    }
+}
+
+fn refusal(kind: FileType) -> io::Error {
+    let text = format!("it is {}, and only a regular file is possible here", name_of(kind));
     io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// What is at a path where a new file is to be made, and what to do. Only a regular file may be one to remove.
+pub fn in_the_way(path: &Path) -> String {
+    let found = as_caller(|| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW));
+    match found.map(|found| FileType::from_raw_mode(found.st_mode)) {
+        Ok(kind) if kind != FileType::RegularFile => {
+            format!("is {}, not a new file; choose another name", name_of(kind))
+        }
+        _ => "exists already; choose another name or remove it".into(),
+    }
 }
 
 /// Whose rights were missing for a file, and what to do. `None` if they were this process's.
@@ -294,11 +308,7 @@ mod tests {
         open_regular(&whole).unwrap();
         // Without lent rights a link is followed.
         open_regular(&link).unwrap();
-        let only = |what: &str| {
-            format!(
-                "it is {what}; only a regular file is possible here: remove it, or name another"
-            )
-        };
+        let only = |what: &str| format!("it is {what}, and only a regular file is possible here");
         for (path, what) in [
             (fifo.as_path(), "a FIFO"),
             (folder.path(), "a directory"),

@@ -7,8 +7,9 @@ use crate::wire::BatchStop;
 use host::sys::Stage;
 use host::{Host, why_no_process};
 use model::prose::{Prose, prose};
+use model::values::OutputTarget;
 use model::words::reason;
-use record::plan::Plan;
+use record::plan::{Arm, Plan};
 use record::schedule::Step;
 
 /// The failure behind a stop; `None` after an interrupt.
@@ -36,17 +37,29 @@ pub(super) fn failure_of(
             MeasurementFailure::NotCounted { step, arm, exit, uncounted, stderr: text(stderr) }
         }
         (BatchStop::Launch { stage, errno }, _) => {
-            let program = &plan.arms[arm].argv[0];
+            let Arm { argv, output, .. } = &plan.arms[arm];
             let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
-            let why = explain_launch(plan, program, stage, errno);
+            let why = explain_launch(plan, (&argv[0], output), stage, errno);
             MeasurementFailure::Start { arm, why }
         }
         (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
     })
 }
 
+fn open_output(output: &OutputTarget) -> String {
+    match output {
+        OutputTarget::File(path) => format!("open {path} for the output"),
+        _ => "open the output".into(),
+    }
+}
+
 /// The message: step, cause and remedy.
-fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Prose {
+fn explain_launch(
+    plan: &Plan,
+    (program, output): (&str, &OutputTarget),
+    stage: Stage,
+    errno: i32,
+) -> Prose {
     if (stage, errno) == (Stage::Exec, libc::ENOENT)
         && let Some(why) = missing_interpreter::explain(program)
     {
@@ -73,7 +86,7 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Prose
             format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
             prose!["check " Input],
         ),
-        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check --output".into()),
+        (Stage::Stdout | Stage::Stderr, _) => (open_output(output), "check --output".into()),
         (Stage::Affinity, _) => (
             format!("run on CPUs {:?}", process.affinity),
             prose!["those CPUs are offline or not allowed; check " Affinity],

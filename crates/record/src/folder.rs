@@ -73,7 +73,10 @@ impl SuiteManifest {
         }
         let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
         let path = directory.join(MANIFEST);
-        replace(&path, readers.file_mode(), &text)
+        let written = replace(&path, readers.file_mode(), &text);
+        // Without it the directory would be in the way of the next attempt.
+        written
+            .inspect_err(|_| self.remove(directory))
             .with_context(|| format!("cannot write {}", path.display()))
     }
 

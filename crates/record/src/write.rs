@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::OFlags;
 
 use crate::{Event, Header};
-use host::user_files::{create_new, open_to_write};
+use host::user_files::{create_new, in_the_way, open_to_write};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
@@ -59,8 +59,12 @@ impl Writer {
     pub fn create(path: &Path, header: &Header, readers: Readers) -> Result<Self> {
         let shown = path.display();
         let file = match create_new(path, OFlags::APPEND, readers.file_mode()) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                bail!("the record {shown} exists already; choose another name or remove it")
+            // A directory has no name to make: `.`.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AlreadyExists
+                    || path.file_name().is_none() =>
+            {
+                bail!("the record {shown} {}", in_the_way(path))
             }
             file => file.with_context(|| format!("cannot create the record {shown}"))?,
         };

@@ -14,7 +14,7 @@ use crate::cmd::print::print;
 use analysis::convert::to_record::ImportOptions;
 use analysis::launches;
 use host::terminal;
-use host::user_files::directory_of;
+use host::user_files::{directory_of, in_the_way};
 use model::spec::ConvertVerb;
 use model::spec::convert::{EditOptions, WriteFormat};
 use model::values::exit_code;
@@ -178,7 +178,7 @@ fn edit(results: &mut Results, edits: &EditOptions) -> Result<()> {
 
 fn exists(output: &Path, to: WriteFormat) -> anyhow::Error {
     let what = if to == WriteFormat::Record { "the record " } else { "" };
-    anyhow!("{what}{} exists already; choose another name or remove it", output.display())
+    anyhow!("{what}{} {}", output.display(), in_the_way(output))
 }
 
 /// Writes a file in another format than the record's.
@@ -189,7 +189,7 @@ fn output(
     export: impl Fn(&mut dyn io::Write) -> Result<()>,
 ) -> Result<u8> {
     let Some(path) = &verb.output else {
-        write_one(Path::new("-"), export).context("cannot write to standard output")?;
+        write_one(Path::new("-"), export)?;
         return Ok(exit_code::SUCCESS);
     };
     write_new(path, export)

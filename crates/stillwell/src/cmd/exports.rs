@@ -11,6 +11,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
+use host::user_files::in_the_way;
 use model::spec::convert::WriteFormat;
 use model::spec::input::InputOptions;
 use model::spec::run::ExportOptions;
@@ -90,11 +91,7 @@ pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
 pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     let (options, file) = options.by_suffix();
     if let Some(path) = file {
-        ensure!(
-            !path.exists(),
-            "-o {}: the file exists; remove it, or name another one",
-            path.display()
-        );
+        ensure!(path.symlink_metadata().is_err(), "-o: {} {}", path.display(), in_the_way(&path));
     }
     Ok(options)
 }

@@ -12,6 +12,7 @@ use clap_mangen::Man;
 
 use crate::cmd::documents;
 use crate::cmd::print::print;
+use host::user_files::replace;
 use model::spec::verb_groups::GROUPS;
 use model::spec::{ManVerb, command as command_line};
 use model::values::exit_code;
@@ -88,7 +89,7 @@ fn write_all(directory: &Path, command: &Command) -> Result<u8> {
     for (name, page) in pages {
         let path = directory.join(name + ".1");
         let cannot_write = || format!("--dir {shown}: cannot write {}", path.display());
-        std::fs::write(&path, page).with_context(cannot_write)?;
+        replace(&path, 0o666, page.as_bytes()).with_context(cannot_write)?;
     }
     Ok(exit_code::SUCCESS)
 }

@@ -12,6 +12,7 @@ use crate::cmd::print::print;
 use analysis::ledger::record_ledger;
 use host::{self, Host, terminal};
 use measure::interrupt::Interrupt;
+use measure::load::check_cpus;
 use measure::noise::{self, NoiseRequest, NoiseResult};
 use model::spec::NoiseVerb;
 use model::spec::input::InputOptions;
@@ -104,6 +105,8 @@ fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
 /// The named CPUs, or all that this process may use.
 fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     if let Some(cpus) = &verb.cpus {
+        let online = host::look(host).facts.cpus_online;
+        online.map_or(Ok(()), |online| check_cpus(&cpus.0, &online))?;
         return Ok(cpus.0.clone());
     }
     let facts = host::look(host).facts;

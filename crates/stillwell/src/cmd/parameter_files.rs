@@ -24,7 +24,7 @@ fn fill_in(options: &mut ArmOptions) -> Result<()> {
         let [name, values] = list else { continue };
         if let Some(path) = values.strip_prefix('@') {
             let text = read_text(Path::new(path)).with_context(|| {
-                format!("cannot read {path} with the values of {name:?}; a value that begins with @ is written \\@")
+                format!("-L {name} @{path} (a value that begins with @ is written \\@): cannot read {path}")
             })?;
             // Editors of other systems begin a file with a byte order mark.
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -87,6 +87,13 @@ pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>
     let path = directory.join(files.manifest);
     let text = match read_text(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            bail!(
+                "{} is no directory; the records of {} are in one",
+                directory.display(),
+                files.work
+            )
+        }
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
     let stamped: Stamped<M> = serde_json::from_str(&text)
@@ -164,14 +171,24 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
             None => {
                 let (format, version) = (files.format.to_owned(), files.version);
                 let stamped = Stamped { format, version, manifest: make()? };
+                let text = serde_json::to_string(&stamped)?;
+                let is_new = !directory.exists();
                 make_directories(&directory, 0o777)
                     .with_context(|| format!("cannot make {shown}"))?;
-                open().with_context(|| format!("cannot write {}", path.display()))?;
-                let text = serde_json::to_string(&stamped)?;
                 // Either the whole manifest is there or none.
                 let whole = directory.join(files.manifest);
-                replace(&whole, 0o666, text.as_bytes())
-                    .with_context(|| format!("cannot write {}", whole.display()))?;
+                let written = open()
+                    .with_context(|| format!("cannot write {}", path.display()))
+                    .and_then(|_| {
+                        replace(&whole, 0o666, text.as_bytes())
+                            .with_context(|| format!("cannot write {}", whole.display()))
+                    });
+                if written.is_err() && is_new {
+                    // An empty directory would be in the way of the next attempt.
+                    std::fs::remove_file(&path).ok();
+                    std::fs::remove_dir(&directory).ok();
+                }
+                written?;
                 stamped.manifest
             }
         };

@@ -57,6 +57,21 @@ fn a_disk_without_room_for_the_header_is_named() {
     assert!(!bench.path("r.swell").exists(), "a record without a header is of no use");
 }
 
+/// What cannot be begun leaves no directory that would be in the way of the next attempt.
+#[test]
+fn a_disk_without_room_for_a_directory_is_left_as_it_was() {
+    let bench = Bench::new();
+    bench.write("s.toml", "[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n");
+    let script = "head -c 64k /dev/zero > disk/filler\n\
+                  $0 campaign new disk/c -- true; $0 race true /bin/true -o disk/r\n\
+                  $0 bench s.toml -r 1 -o disk/s; $0 man --dir disk; code=$?\n\
+                  ls disk > left; echo > disk/r.swell; (exit $code)";
+    let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
+    let ran = ran.ends_with(2).says(&["disk/c/", "disk/r/", "disk/s/", "disk/stillwell.1"]);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    assert_eq!(bench.read("left"), "filler\n", "{ran:#?}");
+}
+
 #[test]
 fn an_export_that_does_not_fit_keeps_the_record_and_the_old_file() {
     let bench = Bench::new();

@@ -2,11 +2,37 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Ran, STILLWELL};
 
 /// Succeeds until the fourth timed run.
 const FAILS_LATE: &str =
     "test $STILLWELL_ITERATION != 3 || { for i in 1 2 3; do echo line $i >&2; done; exit 5; }";
+
+/// What failed, where and why is in each message.
+#[test]
+fn errors_name_what_is_wrong() {
+    let bench = Bench::new();
+    bench.write("file", "");
+    bench.stillwell(&["run", "-r", "2", "-w", "0", "-o", "r.swell", "true"]).ends_with(0);
+    for (line, said) in [
+        ("why none.swell", "there is no record none.swell; `stillwell show --list` lists"),
+        ("race true /bin/true -o file", "file is no directory; the records of a race are in one"),
+        ("noise --cpus 999", "--cpus: CPU 999 is not one of those that are online"),
+        ("run --output /no/directory true", "cannot open /no/directory for the output"),
+        ("timeit  ", "a statement is empty"),
+    ] {
+        let words: Vec<&str> = line.split(' ').filter(|word| *word != " ").collect();
+        bench.stillwell(&words).ends_with(2).says(&[said]);
+    }
+    for line in
+        ["dump r.swell", "show --json r.swell", "convert r.swell -o -", "stats --json r.swell"]
+    {
+        let mut command = bench.command(STILLWELL);
+        command.args(line.split(' ')).stdout(std::fs::File::create("/dev/full").unwrap());
+        let ran = Ran::from(command.output().unwrap()).ends_with(2);
+        ran.says(&["cannot write to standard output: No space left on device"]);
+    }
+}
 
 #[test]
 fn a_failing_run_is_explained_and_the_earlier_rows_are_kept() {

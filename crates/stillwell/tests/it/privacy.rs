@@ -116,7 +116,10 @@ fn a_file_of_another_user_is_not_replaced_under_sudo() {
 fn a_record_is_not_written_through_a_link() {
     let bench = Bench::new();
     symlink("nowhere", bench.path("r.swell")).unwrap();
-    bench.run(&["-r", "2", "true"]).ends_with(2).says(&["r.swell exists already"]);
+    bench
+        .run(&["-r", "2", "true"])
+        .ends_with(2)
+        .says(&["r.swell is a link, not a new file; choose another name"]);
     assert!(!bench.path("nowhere").exists());
     bench.write("s.toml", SUITE);
     stillwell(&bench, &["bench", "s.toml", "-r", "1", "-o", "suite"]).ends_with(0);

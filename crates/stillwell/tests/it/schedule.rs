@@ -183,7 +183,9 @@ fn parameters_are_filled_in() {
     lines.sort();
     assert_eq!(lines, ["2-z", "@-x,y"]);
     let missing = ["run", "-L", "a", "@none.txt", "echo {a}"];
-    bench.stillwell(&missing).ends_with(2).says(&["cannot read none.txt with the values of \"a\""]);
+    bench.stillwell(&missing).ends_with(2).says(&[
+        "-L a @none.txt (a value that begins with @ is written \\@): cannot read none.txt",
+    ]);
 }
 
 #[test]

@@ -45,6 +45,30 @@ fn limited(bench: &Bench, words: &[&str]) -> Ran {
     bench.spawn(command).finish()
 }
 
+/// The advice is about what is there: nobody is to remove /dev/null, or a directory.
+#[test]
+fn what_is_in_the_way_of_a_record_is_named() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("d.swell")).unwrap();
+    let fifo = bench.path("fifo.swell");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+    symlink("nowhere", bench.path("link.swell")).unwrap();
+    bench.write("file.swell", "x");
+    for (path, what) in [
+        ("/dev/null", "is a device, not a new file; choose another name"),
+        (".", "is a directory, not a new file"),
+        ("d.swell", "is a directory, not a new file"),
+        ("fifo.swell", "is a FIFO, not a new file"),
+        ("link.swell", "is a link, not a new file"),
+        ("file.swell", "exists already; choose another name or remove it"),
+    ] {
+        let said = format!("{path} {what}");
+        let ran =
+            bench.stillwell(&["run", "-r", "1", "-o", path, "true"]).ends_with(2).says(&[&said]);
+        assert_eq!(ran.stderr.contains("remove"), path == "file.swell", "{ran:#?}");
+    }
+}
+
 #[test]
 fn only_a_file_of_a_usual_length_is_read() {
     for (name, words) in FILES {

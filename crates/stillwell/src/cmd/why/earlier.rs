@@ -63,6 +63,13 @@ fn record_at(path: &Path, verb: &WhyVerb) -> Result<Option<PathBuf>> {
     if matches!(extension, Some(EXTENSION | "swell")) && path.is_file() {
         return Ok(Some(path.to_owned()));
     }
+    ensure!(
+        !matches!(extension, Some(EXTENSION | "swell"))
+            || path.components().count() == 0
+            || path.exists(),
+        "there is no record {}; `stillwell show --list` lists those that there are",
+        path.display()
+    );
     if is_suite(path) {
         return member(path, verb.only.as_deref()).map(Some);
     }
