@@ -27,10 +27,7 @@ pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
                 bail!("{instead}");
             }
             let known: Vec<_> = FileFormat::ALL.iter().map(|format| format.name()).collect();
-            bail!(
-                "what this file is cannot be told; the formats that can be read are: {}",
-                known.join(", ")
-            )
+            bail!("its format is not known; these can be read: {}", known.join(", "))
         }
     }
 }

@@ -12,15 +12,25 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The pieces of a text that stay on one line: its words, a number with its per cent sign, and what is in backticks, which
-/// somebody copies.
+/// What a number is not separated from.
+const UNITS: [&str; 11] = ["%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB"];
+
+/// Whether a word is the unit of the number before it.
+fn is_unit(number: &str, word: &str) -> bool {
+    let unit = word.trim_end_matches(|it: char| it.is_ascii_punctuation() && it != '%');
+    word.starts_with('%')
+        || (UNITS.contains(&unit) && number.ends_with(|it: char| it.is_ascii_digit()))
+}
+
+/// The pieces of a text that stay on one line: its words, a number with its unit, and what is in backticks, which somebody
+/// copies.
 pub fn pieces<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     // The piece in which a backtick was opened.
     let mut opened = None;
     let is_odd = |word: &str| word.matches('`').count() % 2 == 1;
     for word in words {
-        match pieces.last_mut().filter(|_| word.starts_with('%')) {
+        match pieces.last_mut().filter(|number| is_unit(number, word)) {
             Some(number) => number.extend([" ", word]),
             None => pieces.push(word.to_owned()),
         }
@@ -86,6 +96,7 @@ mod tests {
         let expected = "stillwell: cannot read\n  /a/path/that/is/longer/than/the/line:\n  run\n  `stillwell show -v a b`,\n  \
                         5 % less\n";
         assert_eq!(wrapped(line, 24), expected);
+        assert_eq!(wrapped("it takes 12.5 ms, or 3 s", 13), "it takes\n  12.5 ms, or\n  3 s\n");
         assert_eq!(wrapped("two  blanks, one ` of two", 40), "two  blanks, one ` of two\n");
     }
 }

@@ -33,8 +33,9 @@ impl FromStr for Rlimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) =
-            text.split_once('=').ok_or_else(|| format!("{text:?} is not RESOURCE=VALUE"))?;
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?} is not RESOURCE=VALUE, for example cpu=10"))?;
         let (resource, number) =
             RLIMITS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
                 let known: Vec<_> = RLIMITS.iter().map(|(known, _)| *known).collect();
