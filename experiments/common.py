@@ -48,10 +48,12 @@ def begin(name, parser=None, keep=False, **sizes):
 
 
 def at(clock):
-    """The time of today, HH:MM, in seconds; never, if none is given."""
+    """The next time that clocks show HH:MM, in seconds; never, if none is given."""
     if not clock:
         return math.inf
-    return datetime.datetime.combine(datetime.date.today(), datetime.time.fromisoformat(clock)).timestamp()
+    now = datetime.datetime.now()
+    found = datetime.datetime.combine(now.date(), datetime.time.fromisoformat(clock))
+    return (found if found > now else found + datetime.timedelta(days=1)).timestamp()
 
 
 def machine():

@@ -55,7 +55,11 @@ class Project:
 
     def unchanged(self):
         """Builds that change nothing, N_VARIANTS of them."""
-        return [self.copy(f"pr{number}", self.source, lambda text: self.changed(text, number)) for number in range(N_VARIANTS)]
+        return [self.variant(number) for number in range(N_VARIANTS)]
+
+    def variant(self, number):
+        """One of them."""
+        return self.copy(f"pr{number}", self.source, lambda text: self.changed(text, number))
 
     def slower(self, percent):
         """A build in which the benchmark `hit` has so much more work."""
@@ -126,6 +130,36 @@ class FancyRegex(Project):
         return "Performance has regressed" in said
 
 
+class Xxhash(Project):
+    name = "xxhash (Go)"
+    fetch = ("cp -r \"$(go mod download -json github.com/cespare/xxhash/v2@v2.3.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; "
+             "chmod -R u+w src")
+    build, source, start, comment = "go test -c -o xxhash.test .", "bench_test.go", r"^func Benchmark", "//"
+    hit, hit_source = "BenchmarkSum64/4KB", source
+
+    def with_work(self, text, percent):
+        """Every so many sums of 4 kB are computed twice."""
+        sum_ = "\t\t\t\t_ = Sum64(in)\n"
+        return text.replace(sum_, f"\t\t\t\tif bb.n == 4e3 && i%{100 // percent} == 0 {{\n\t{sum_}\t\t\t\t}}\n{sum_}", 1)
+
+
+class Itoa(Project):
+    """The work is in its source from the start, but never done: a counter costs as much as one per cent of a call."""
+
+    name = "itoa (criterion)"
+    fetch = ("curl -sSfL https://static.crates.io/crates/itoa/itoa-1.0.19.crate | tar xz; mv itoa-1.0.19 src; "
+             "printf '\\n[workspace]\\n' >> src/Cargo.toml; "
+             "sed -i -e 's|^fn do_bench|const EVERY: u32 = u32::MAX;\\n&|' "
+             "-e 's|let mut buf = Vec.*|& let every = if group_name == \"u128[max]\" { EVERY } else { u32::MAX }; let mut n = 0u32;|' "
+             "-e 's|write!.*|n += 1; if n % every == 0 { & buf.clear(); } &|' src/benches/bench.rs")
+    build, source, start, comment = "cargo bench --no-run", "benches/bench.rs", r"^fn \w+\(c: &mut Criterion", "//"
+    hit, hit_source = "u128[max]/std::fmt", source
+
+    def with_work(self, text, percent):
+        """Every so many calls are done twice."""
+        return text.replace("EVERY: u32 = u32::MAX", f"EVERY: u32 = {100 // percent}")
+
+
 class Snappy(Project):
     name = "snappy (Google Benchmark)"
     fetch = ("curl -sSfLO https://deb.debian.org/debian/pool/main/s/snappy/snappy_1.2.2.orig.tar.gz; tar xf snappy_*; mv snappy-1.2.2 src; cd src; "
@@ -143,30 +177,32 @@ class Snappy(Project):
         return text[:call.start(1)] + again + text[call.start(1):]
 
 
-class Cattrs(Project):
-    name = "cattrs (pytest)"
-    fetch = ("python3 -m venv venv; venv/bin/pip install -q pytest pytest-benchmark attrs exceptiongroup typing-extensions; "
-             "venv/bin/pip download -q --no-deps --no-binary :all: --no-build-isolation cattrs==24.1.2 || "
-             "venv/bin/pip download -q --no-deps --no-binary :all: cattrs==24.1.2; tar xf cattrs-*.tar.gz; rm cattrs-*.tar.gz; mv cattrs-* src; mkdir src/.git")
-    build, source, start, comment = "true", "bench/test_primitives.py", r"^@pytest", "#"
-    hit, hit_source = "bench/test_attrs_collections.py::test_structure_attrs_mappings[BaseConverter]", "bench/test_attrs_collections.py"
+class PytestProject(Project):
+    """A distribution of PyPI. `call` is the benchmark's function, which is slower where `is_hit` holds; `only` chooses the hit for pytest."""
+
+    distribution = needs = call = is_hit = only = options = ""
+    build, start, comment = "true", r"^@pytest", "#"
 
     def __init__(self):
         self.python = (self.folder() / "venv/bin/python").absolute()
-        self.words = f"'{self.python}' -m pytest -o pythonpath=src {self.source}"
+        name = self.distribution.partition("=")[0]
+        self.fetch = (f"python3 -m venv venv; venv/bin/pip install -q pytest pytest-benchmark setuptools {self.needs}; "
+                      f"venv/bin/pip download -q --no-deps --no-binary :all: {self.distribution}; "
+                      f"tar xf {name}-*.tar.gz; rm {name}-*.tar.gz; mv {name}-* src; mkdir src/.git")
+        self.words = f"'{self.python}' -m pytest -o pythonpath=src {self.source} {self.options}".strip()
         self.programs = (self.words,)
         self.hit_programs = (self.words.replace(self.source, self.hit_source),)
 
     def with_work(self, text, percent):
         """A loop before each call, because each round is one call."""
-        said = shell(f"{self.hit_programs[0]} -q -k 'structure_attrs_mappings and BaseConverter and not un' --benchmark-json {self.folder().absolute()}/hit.json; "
+        said = shell(f"{self.hit_programs[0]} -q -k '{self.only}' --benchmark-json {self.folder().absolute()}/hit.json; "
                      f"{self.python} -m timeit -u usec -n 2000 'for _ in range(1000): pass' | tail -n 1", self.folder() / "src")
         call_us = 1e6 * json.loads((self.folder() / "hit.json").read_text())["benchmarks"][0]["stats"]["min"]
         turn_us = float(re.search(r"([\d.]+) usec per loop", said)[1]) / 1000
         turns = round(percent / 100 * call_us / turn_us)
         slower = f"def slower(call):\n    def longer(*given):\n        for _ in range({turns}):\n            pass\n        return call(*given)\n    return longer\n"
-        before, hit, after = text.rpartition("    benchmark(c.structure, raw, C)")
-        return before + "    benchmark(slower(c.structure) if converter_cls is BaseConverter else c.structure, raw, C)" + after + "\n\n" + slower
+        before, hit, after = text.rpartition(f"    benchmark({self.call}, ")
+        return f"{before}    benchmark(slower({self.call}) if {self.is_hit} else {self.call}, {after}\n\n{slower}"
 
     def own(self, old, new):
         """--benchmark-compare-fail of the means by 10 %."""
@@ -180,10 +216,26 @@ class Cattrs(Project):
         return False
 
 
+class Cattrs(PytestProject):
+    name, distribution, needs = "cattrs (pytest)", "cattrs==24.1.2", "attrs exceptiongroup typing-extensions hatchling hatch-vcs"
+    source, hit_source = "bench/test_primitives.py", "bench/test_attrs_collections.py"
+    hit = hit_source + "::test_structure_attrs_mappings[BaseConverter]"
+    call, is_hit, only = "c.structure", "converter_cls is BaseConverter", "structure_attrs_mappings and BaseConverter and not un"
+
+
+class Pluggy(PytestProject):
+    """Eight of its benchmarks."""
+
+    name, distribution = "pluggy (pytest)", "pluggy==1.7.0"
+    source = hit_source = "testing/benchmark.py"
+    options, only = "-k test_varnames", "test_varnames_legacy and class"
+    hit, call, is_hit = "testing/benchmark.py::test_varnames_legacy[class]", "_varnames_legacy", "func is _MethodHolder"
+
+
 def prepared():
     """Each project that can be installed, built. PROJECTS names some of them, separated by commas."""
     names = list(filter(None, os.environ.get("PROJECTS", "").split(",")))
-    for kind in (Uuid, UuidOnOneCpu, FancyRegex, Snappy, Cattrs):
+    for kind in (Uuid, UuidOnOneCpu, Xxhash, FancyRegex, Itoa, Snappy, Cattrs, Pluggy):
         project = kind()
         if names and not any(project.name.startswith(name) for name in names):
             continue

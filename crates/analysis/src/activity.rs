@@ -66,14 +66,15 @@ const ALL: [CountKind; 10] = [
     CountKind::CacheMisses,
 ];
 
-/// The counts of each arm of the plan. `None` for an arm without runs. All are `None` if the runs are slices of
-/// processes or another program measured them.
+/// The counts of each arm of the plan. `None` for an arm without runs, or of counted iterations, whose count decides. All
+/// are `None` if the runs are slices of processes or another program measured them.
 pub fn activities(record: &Record) -> Vec<Option<Activity>> {
     let (rows, plan) = (&record.rows, &record.header.plan);
     let mut runs: Vec<Vec<usize>> = vec![Vec::new(); plan.arms.len()];
     if !plan.in_slices && record.header.imported.is_none() {
         let timed = (0..rows.len()).filter(|&index| rows.is_measurement(index));
-        timed.for_each(|index| runs[rows.arm(index)].push(index));
+        let whole = timed.filter(|&index| plan.arms[rows.arm(index)].counted.is_none());
+        whole.for_each(|index| runs[rows.arm(index)].push(index));
     }
     runs.iter().map(|runs| (!runs.is_empty()).then(|| activity(rows, runs))).collect()
 }

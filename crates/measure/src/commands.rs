@@ -150,11 +150,13 @@ impl Commands {
 
     /// The command under the instruction counter.
     fn counted(&self, command: Command, plan: &Plan, arm: usize, block: Option<u32>) -> Command {
-        let half = plan.arms[arm].counted.as_ref().filter(|_| block.is_some());
-        let half = half.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
+        let counted = plan.arms[arm].counted.as_ref().filter(|_| block.is_some());
+        let n_iterations = counted.map_or(1, |counted| counted.n);
+        let half =
+            counted.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
         let folder = self.counts.as_ref().filter(|_| plan.is_under_valgrind(block));
         let Some((valgrind, folder)) = plan.valgrind().zip(folder) else {
-            let count = half.map(|half| CountTask { folder: None, half: Some(half) });
+            let count = half.map(|half| CountTask { folder: None, half: Some(half), n_iterations });
             return Command { count, ..command };
         };
         let is_stepped = plan.needs_stepped_clock();
@@ -162,7 +164,8 @@ impl Commands {
             let argv = CountTask::wrapped(folder, valgrind, argv);
             if is_stepped { stepped_clock::wrapped(argv) } else { argv }
         };
-        let count = CountTask { folder: Some(folder.clone()), half: half.map(wrapped) };
+        let count =
+            CountTask { folder: Some(folder.clone()), half: half.map(wrapped), n_iterations };
         let own = || sys::own_program().into_os_string().into_vec();
         let path = if is_stepped { own() } else { bytes_of(valgrind) };
         Command { path, argv: wrapped(command.argv), count: Some(count), ..command }

@@ -231,7 +231,7 @@ impl LauncherLoop {
             row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
             let totals = self.counters.after(&mut row, &ran);
-            counted::without_half(&mut row, half);
+            counted::without_half(&mut row, command.count.as_ref(), half);
             self.cache_use.after(&mut row);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));

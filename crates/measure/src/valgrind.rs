@@ -54,6 +54,8 @@ pub struct CountTask {
     pub folder: Option<Vec<u8>>,
     /// The arguments of a process whose count is subtracted.
     pub half: Option<Vec<Vec<u8>>>,
+    /// The iterations whose instructions the difference has.
+    pub n_iterations: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,7 +156,7 @@ mod tests {
     fn task() -> (tempfile::TempDir, CountTask) {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().as_os_str().as_bytes().to_vec();
-        (folder, CountTask { folder: Some(name), half: None })
+        (folder, CountTask { folder: Some(name), half: None, n_iterations: 1 })
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::counted;
 use analysis::{DecisionEstimate, PairedTest, end_reason};
+use record::plan::counting::AGREEING_RUNS;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
 use record::{EndReason, Record};
@@ -68,6 +69,8 @@ pub fn short_budget_of_suite(
 ) -> Option<String> {
     let needed = |&BenchmarkPace { plan, n_blocks, span_ns }: &BenchmarkPace<'_>| {
         let (min, ..) = plan.blocks.bounds();
+        // Counts that repeat need no more.
+        let min = if plan.valgrind().is_some() { min.min(AGREEING_RUNS) } else { min };
         let n_missing = u64::from(min).saturating_sub(n_blocks);
         Some((n_missing, span_ns, span_ns.checked_div(n_blocks)? * u64::from(min)))
     };
@@ -193,7 +196,9 @@ pub(super) fn budget(time_ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::DecideOn;
     use record::fixture::record;
+    use record::plan::InstructionCounter;
     use record::plan::suite::SuiteMembership;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -243,5 +248,11 @@ mod tests {
         // Suspects get the rest of the time.
         let text = text_of(&plan, [4, 9]).unwrap();
         assert!(text.ends_with("; 88s would have"), "{text}");
+        // Three counts that repeat are enough.
+        plan.policy.decide_on = Some(DecideOn::Instructions);
+        let (path, version) = ("/v".into(), "valgrind-3.19.0".into());
+        plan.counter = Some(InstructionCounter::Valgrind { path, version });
+        assert_eq!(text_of(&plan, [3, 4]), None);
+        assert!(text_of(&plan, [2, 4]).unwrap().contains("of 1 of 2 benchmarks"));
     }
 }

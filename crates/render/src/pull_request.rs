@@ -47,7 +47,7 @@ fn last_words(result: &GateResult<'_>) -> String {
     };
     let numbers = match worst.numbers.as_str() {
         "" => String::new(),
-        numbers => format!(", ratio of the times {numbers}"),
+        numbers => format!(", ratio {numbers}"),
     };
     format!("{}{of}: {}{numbers}", one_line(&worst.name), worst.meaning)
 }

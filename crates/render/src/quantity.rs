@@ -61,12 +61,14 @@ impl QuantityWords {
         self.is_time() || !decides || plan.arms.iter().all(|arm| arm.unit.is_time())
     }
 
-    /// The name of an arm's main number.
+    /// The name of an arm's main number. Of amounts it is the median, as everywhere but for times.
     pub(super) fn location(self, plan: &Plan) -> &'static str {
         if self.has_floor(plan) && !matches!(self, Self::Value(Better::Higher)) {
-            "t0"
-        } else {
-            "median"
+            return "t0";
+        }
+        match self {
+            Self::Amount { noun, .. } => noun.trim_end_matches(" (valgrind)"),
+            Self::Time | Self::Value(_) => "median",
         }
     }
 

@@ -41,13 +41,12 @@ fn tune_until(host: &Host, bench: &[usize], point: u64) -> bool {
     ended.is_ok()
 }
 
-/// Counts the kill points of tuning a machine, and chooses the ones to try.
-fn points(name: &str, bench: &[usize]) -> (u64, Vec<u64>) {
-    let (_directory, host) = machine(name);
+/// Counts the kill points of tuning a machine, and chooses the ones to try. The machine stays tuned.
+fn points(name: &str, host: &Host, bench: &[usize]) -> (u64, Vec<u64>) {
     fault::arm(FaultPoints::Changes, u64::MAX, Fault::Dies);
-    tune(&host, bench, &all_knobs()).unwrap();
+    tune(host, bench, &all_knobs()).unwrap();
     let n = fault::disarm().len() as u64;
-    let is_own = machines::MACHINES.contains(&name) && benches(&host)[0] == bench;
+    let is_own = machines::MACHINES.contains(&name) && benches(host)[0] == bench;
     let is_whole = is_own || std::env::var(ALL_POINTS).is_ok();
     let n_max = if is_whole { usize::MAX } else { POINTS_MAX };
     let stride = usize::try_from(n).unwrap() / n_max + 1;
@@ -65,10 +64,12 @@ fn killed_at_any_point_every_machine_is_restored() {
     let n_cases: usize = with_benches
         .par_iter()
         .map(|(name, bench)| {
-            let (n_points, tried) = points(name, bench);
+            let (_directory, host) = machine(name);
+            let before = kernel::files(&host.root);
+            let (n_points, tried) = points(name, &host, bench);
+            check_restored(&host, &before, name);
+            // One machine for all points: after each it is as before, or the test fails.
             for point in &tried {
-                let (_directory, host) = machine(name);
-                let before = kernel::files(&host.root);
                 let ended = tune_until(&host, bench, *point);
                 assert!(!ended, "{name}: there are only {point} points");
                 let what = format!("{name}, CPUs {bench:?}, killed at {point}");
@@ -85,10 +86,10 @@ fn killed_at_any_point_every_machine_is_restored() {
 #[test]
 fn killed_while_restoring_the_next_goes_on() {
     for name in machines::MACHINES {
-        let bench = benches(&machine(name).1).remove(0);
+        let (_directory, host) = machine(name);
+        let bench = benches(&host).remove(0);
+        let before = kernel::files(&host.root);
         for point in 0.. {
-            let (_directory, host) = machine(name);
-            let before = kernel::files(&host.root);
             tune(&host, &bench, &all_knobs()).unwrap();
             fault::arm(FaultPoints::Changes, point, Fault::Dies);
             let ended = catch_unwind(AssertUnwindSafe(|| reset(&host)));
@@ -120,10 +121,11 @@ fn as_child() {
 fn killed_by_sigkill_at_any_point_the_machine_is_restored() {
     use std::os::unix::process::ExitStatusExt as _;
     for name in ["vm", "firecracker-vm", "qemu-one-cpu"] {
-        let (n_points, _) = points(name, &benches(&machine(name).1).pop().unwrap());
+        let (directory, host) = machine(name);
+        let before = kernel::files(&host.root);
+        let (n_points, _) = points(name, &host, &benches(&host).pop().unwrap());
+        check_restored(&host, &before, name);
         for point in 0..=n_points {
-            let (directory, host) = machine(name);
-            let before = kernel::files(&host.root);
             let status = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "tests::kill_points::as_child"])
                 .env(TREE, directory.path())

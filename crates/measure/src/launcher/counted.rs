@@ -68,6 +68,7 @@ impl LauncherLoop {
                 ..Row::new(id.step, id.arm, id.block, started_ns)
             };
             row.set(Metric::Instructions, counted.as_ref().ok().copied().filter(|_| accepted));
+            row.value = of_an_iteration(&row, count);
             row.set(Metric::CountingNs, Some(ran.ended_ns - ran.launched.exec_ns));
             destination.append(&row)?;
         }
@@ -94,9 +95,16 @@ impl LauncherLoop {
 }
 
 /// Subtracts the count of the other process.
-pub(super) fn without_half(row: &mut Row, half: Option<u64>) {
-    if half.is_some() {
+pub(super) fn without_half(row: &mut Row, count: Option<&CountTask>, half: Option<u64>) {
+    if let (Some(count), true) = (count, half.is_some()) {
         let n = row.get(Metric::Instructions).zip(half).and_then(|(n, half)| n.checked_sub(half));
         row.set(Metric::Instructions, n.filter(|&n| n > 0));
+        row.value = of_an_iteration(row, count);
     }
+}
+
+/// The instructions of one iteration; `None` if a whole process is counted.
+fn of_an_iteration(row: &Row, count: &CountTask) -> Option<f64> {
+    let counted = row.get(Metric::Instructions).filter(|_| count.half.is_some())?;
+    Some(counted as f64 / count.n_iterations as f64)
 }

@@ -126,6 +126,8 @@ impl Compared {
         match self.decide_on {
             None => own.or_else(|| time_ns(self.clock, get)),
             Some(DecideOn::Value) => own,
+            // Of one iteration, if a framework's iterations are counted.
+            Some(DecideOn::Instructions) if own.is_some() => own,
             Some(quantity) => match quantity.clock() {
                 Some(clock) => time_ns(clock, get),
                 None => quantity.sum(get),

@@ -217,7 +217,8 @@ impl Opening<'_> {
     ) -> Result<(Writer, RecordTail, Vec<String>)> {
         let layout = Layout::new(metrics);
         let of_workers = plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
-        let has_value = of_workers || plan.arms.iter().any(|arm| arm.value.is_some());
+        let has_value =
+            of_workers || plan.arms.iter().any(|arm| arm.value.is_some() || arm.counted.is_some());
         let columns = if has_value { layout.with_value() } else { layout }.names();
         let Survey { mut facts, gaps } = self.survey;
         facts.user_id = self.guard.user().map_or(facts.user_id, |user| Some(user.uid));

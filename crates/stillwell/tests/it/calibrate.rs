@@ -33,10 +33,10 @@ const FIXED: [&str; 10] = [
 fn it_measures_then_replays() {
     let bench = Bench::new();
     script(&bench);
-    let arguments = [FIXED.as_slice(), &["-r", "300", "--alpha", "5", "--json", "./prog"]].concat();
+    let arguments = [FIXED.as_slice(), &["-r", "150", "--alpha", "5", "--json", "./prog"]].concat();
     let ran = bench.stillwell(&arguments).ends_with(0);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&found["n_runs"], &found["n_replays"]), (&300.into(), &50.into()));
+    assert_eq!((&found["n_runs"], &found["n_replays"]), (&150.into(), &50.into()));
     let alike = &found["powers"][0];
     assert!(alike["stillwell"].as_f64().unwrap() <= 0.15, "{alike}");
     assert!(alike["welch"].as_f64().unwrap() >= 0.3, "{alike}");
