@@ -64,7 +64,10 @@ fn file() -> Result<Option<(String, String)>, String> {
             return Ok(None);
         }
         let mut text = String::new();
-        file.take(BYTES_MAX).read_to_string(&mut text).map_err(wrong)?;
+        file.take(BYTES_MAX).read_to_string(&mut text).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => format!("{shown}: it is no text: it is not UTF-8"),
+            _ => wrong(error),
+        })?;
         return Ok(Some((shown.clone(), text)));
     }
     Ok(None)

@@ -99,10 +99,13 @@ fn a_file_of_another_user_is_not_read() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_an_error() {
+fn what_is_no_file_of_text_is_an_error() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("stillwell.toml")).unwrap();
     run_in(&bench, ".", "", &[])
         .ends_with(2)
         .says(&["cannot read stillwell.toml: it is a directory"]);
+    std::fs::remove_dir(bench.path("stillwell.toml")).unwrap();
+    std::fs::write(bench.path("stillwell.toml"), b"\xff").unwrap();
+    run_in(&bench, ".", "", &[]).ends_with(2).says(&["stillwell.toml: it is no text"]);
 }
