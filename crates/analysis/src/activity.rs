@@ -32,7 +32,9 @@ pub struct RunCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountKind {
-    /// CPU time, ns; the rate is the number of CPUs in use.
+    /// CPU time by the kernel's task clock, from execve on, ns; the rate is the number of CPUs in use.
+    TaskClock,
+    /// User and system time of the whole process, ns, of runs without a task clock; the same rate.
     CpuTime,
     /// Switches to another program or to idleness. The rate is per second of CPU time, as for every count without a
     /// note.
@@ -53,7 +55,8 @@ pub enum CountKind {
     CacheMisses,
 }
 
-const ALL: [CountKind; 10] = [
+const ALL: [CountKind; 11] = [
+    CountKind::TaskClock,
     CountKind::CpuTime,
     CountKind::Switches,
     CountKind::Migrations,
@@ -96,9 +99,14 @@ fn activity(rows: &Rows, runs: &[usize]) -> Activity {
     // A run has no value if all events counted all the time.
     let n_full = runs.len() - shares.len();
     let all: Vec<f64> = shares.iter().copied().chain(std::iter::repeat_n(1.0, n_full)).collect();
+    let has_clock = |&index: &usize| rows.get(index, Metric::TaskClockNs).is_some();
+    let unused = match runs.iter().all(has_clock) {
+        true => CountKind::CpuTime,
+        false => CountKind::TaskClock,
+    };
     Activity {
         n_runs: runs.len(),
-        counts: ALL.iter().filter_map(count).collect(),
+        counts: ALL.iter().filter(|what| **what != unused).filter_map(count).collect(),
         counting_share: if shares.is_empty() { None } else { mean(&all) },
     }
 }
@@ -113,7 +121,8 @@ impl CountKind {
     fn value(self, rows: &Rows, index: usize) -> Option<f64> {
         let metric = |metric: Metric| in_base_unit(rows, index, metric);
         match self {
-            Self::CpuTime => metric(Metric::TaskClockNs).or_else(|| cpu_ns(rows, index)),
+            Self::TaskClock => metric(Metric::TaskClockNs),
+            Self::CpuTime => cpu_ns(rows, index),
             Self::Switches => {
                 Some(metric(Metric::VoluntarySwitches)? + metric(Metric::InvoluntarySwitches)?)
             }
@@ -131,11 +140,14 @@ impl CountKind {
     /// The denominator of the rate.
     fn rate_of(self, rows: &Rows, index: usize) -> Option<f64> {
         match self {
-            Self::CpuTime => in_base_unit(rows, index, Metric::WallNs),
+            Self::TaskClock | Self::CpuTime => in_base_unit(rows, index, Metric::WallNs),
             Self::Instructions => Self::Cycles.value(rows, index),
             Self::BranchMisses => Self::Branches.value(rows, index),
             Self::CacheMisses => Self::CacheReferences.value(rows, index),
-            _ => Self::CpuTime.value(rows, index).map(|cpu_ns| cpu_ns / 1e9),
+            _ => {
+                let cpu_ns = Self::TaskClock.value(rows, index);
+                cpu_ns.or_else(|| Self::CpuTime.value(rows, index)).map(|cpu_ns| cpu_ns / 1e9)
+            }
         }
     }
 }
@@ -180,7 +192,7 @@ mod tests {
         let found = values(&record(false));
         let cpu_s = 1.1e-3;
         let expected = [
-            (CountKind::CpuTime, 1.1e6, 1.1 / 2.0),
+            (CountKind::TaskClock, 1.1e6, 1.1 / 2.0),
             (CountKind::Switches, 2.5, 2.5 / cpu_s),
             (CountKind::Faults, 110.0, 110.0 / cpu_s),
         ];
@@ -190,6 +202,19 @@ mod tests {
             assert!(is_near(found.1, expected.1) && is_near(found.2, expected.2), "{found:?}");
         }
         assert_eq!(found.len(), expected.len());
+    }
+
+    /// What the task clock and the process's own times count differs, so one row never mixes them.
+    #[test]
+    fn cpu_time_is_one_clock_for_all_runs() {
+        let mut record = record(false);
+        let kinds = |record: &Record| values(record).into_iter().map(|it| it.0).collect::<Vec<_>>();
+        assert!(!kinds(&record).contains(&CountKind::CpuTime));
+        let mut row = fixture::row(12, 0, Some(12), 2_000_000);
+        row.exit = 0;
+        row.set(Metric::TaskClockNs, None);
+        record.rows.push(&row);
+        assert!(!kinds(&record).contains(&CountKind::TaskClock));
     }
 
     #[test]

@@ -227,6 +227,7 @@ impl ComparisonContext<'_> {
             slow_runs: slow_runs(found),
             is_contradicted: found.is_contradicted,
             repeats: false,
+            is_unsteady: false,
             shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
                 UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
             }),

@@ -130,6 +130,19 @@ pub struct PairedTest {
     /// without any difference, both ends of the interval are the ratio itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeats: bool,
+    /// Whether the times of one of the arms drifted or stepped meanwhile. Then nothing is forecast from this session.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unsteady: bool,
+}
+
+impl PairedTest {
+    /// Takes a forecast back that rests on times which changed during the session. A hidden tail needs a fixed number of
+    /// runs.
+    pub(crate) fn withdraw_forecast(&mut self) {
+        if self.doubt.is_none() && self.to_decide.take().is_some() {
+            self.is_unsteady = true;
+        }
+    }
 }
 
 /// The decision of a paired test.

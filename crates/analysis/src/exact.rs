@@ -47,6 +47,7 @@ pub fn repeated(ratio: RatioInterval, n_pairs: usize, family: usize, alpha: f64)
     let p = if is_same { 1.0 } else { 0.0 };
     PairedTest {
         repeats: true,
+        is_unsteady: false,
         n_pairs,
         n_warmup_pairs: 0,
         n_looks: 0,

@@ -83,7 +83,8 @@ pub enum Finding {
     SharedCpus { share: f64, n_cpus: usize },
     /// More threads of the runs were ready than they had CPUs, for this share of the time.
     Crowded { share: f64, n_threads: u64, n_cpus: usize },
-    /// The nice level counts only among the commands of one terminal, and other programs took the CPU.
+    /// The nice level counts only among the commands of one terminal, and other programs took the CPU. `share`: of the
+    /// time, in which runs were preempted; the wait for a CPU afterwards is not in it.
     NiceInTerminal { share: f64 },
     /// Runs were long enough for the kernel to stop a real-time program.
     RealTimePauses { why: String },

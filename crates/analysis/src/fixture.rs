@@ -78,5 +78,6 @@ pub fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
         is_contradicted: false,
         shape: None,
         repeats: false,
+        is_unsteady: false,
     }
 }

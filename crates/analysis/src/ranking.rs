@@ -23,6 +23,11 @@ struct RelativeTime {
 }
 
 impl Ranking {
+    /// Whether the first arm is faster than all others beyond doubt.
+    pub fn is_clear(&self) -> bool {
+        self.close.is_empty() && self.factors.is_some()
+    }
+
     /// Ranks some of the arms, by their comparisons with the reference, which need not be one of them.
     pub(crate) fn among(
         (arms, comparisons): (&[ArmSummary], &[Comparison]),

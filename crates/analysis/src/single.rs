@@ -5,13 +5,14 @@ use serde::Serialize;
 
 use crate::best::{BestChoices, best};
 use crate::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Evidence};
 use crate::end::end_reason;
-use crate::finding::Note;
+use crate::finding::{Finding, Note};
 use crate::ledger::{RecordLedger, has_evidence, record_ledger};
 use crate::neighbours::Neighbours;
 use crate::notes::notes;
 use crate::ranking::Ranking;
+use crate::steadiness::SteadinessFlag;
 use crate::summary::ArmSummary;
 use record::{EndReason, Record};
 
@@ -50,6 +51,26 @@ impl Ranking {
     }
 }
 
+/// Withdraws the forecasts about arms whose times changed during the session, as a note says.
+fn withdraw_forecasts(comparisons: &mut [Comparison], notes: &[Note]) {
+    let has_changed = |of: usize| {
+        notes.iter().any(|note| match &note.finding {
+            Finding::Unstable { arm, flags, .. } => {
+                *arm == of && flags.iter().any(SteadinessFlag::is_change)
+            }
+            _ => false,
+        })
+    };
+    for found in comparisons {
+        let is_unsteady = has_changed(found.arm) || has_changed(found.reference);
+        if let Evidence::Paired(paired) = &mut found.evidence
+            && is_unsteady
+        {
+            paired.withdraw_forecast();
+        }
+    }
+}
+
 /// Analyses a record that is no suite. `looks` has the interim analyses, and the shares of alpha if a larger family is
 /// judged together.
 pub(super) fn analyse_alone(
@@ -57,7 +78,7 @@ pub(super) fn analyse_alone(
     arms: Vec<ArmSummary>,
     looks: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
 ) -> Analysis {
-    let (comparisons, self_check) = match looks {
+    let (mut comparisons, self_check) = match looks {
         Some((looks, judged)) => looks.compare(judged),
         None => compare(record, &arms),
     };
@@ -66,6 +87,7 @@ pub(super) fn analyse_alone(
         if compares_times && has_evidence(record) { record_ledger(record, &arms) } else { None };
     let neighbours = Neighbours::of(record);
     let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
+    withdraw_forecasts(&mut comparisons, &notes);
     let cpu_comparisons = cpu_comparisons(record, &arms);
     let best = best(&record.header.plan, &arms, &comparisons);
     let end = end_reason(record);
@@ -79,5 +101,32 @@ pub(super) fn analyse_alone(
         best,
         notes,
         end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::DecisionEstimate;
+    use crate::fixture::paired;
+
+    #[test]
+    fn times_that_changed_forecast_nothing() {
+        let forecast = |of: usize, flag: SteadinessFlag| {
+            let mut paired = paired(1.01, 0.98, 1.04);
+            paired.to_decide = Some(DecisionEstimate { n_pairs: 2435, time_ns: None });
+            let evidence = Evidence::Paired(paired);
+            let mut found = [Comparison { arm: 1, reference: 0, evidence }];
+            let finding = Finding::Unstable { arm: of, flags: vec![flag], n_warmups: None };
+            withdraw_forecasts(&mut found, &[Note { finding, weight: 0.005 }]);
+            let paired = found[0].evidence.test().unwrap();
+            assert_eq!(paired.is_unsteady, paired.to_decide.is_none());
+            paired.to_decide.is_some()
+        };
+        let step = SteadinessFlag::Stepped { change: -0.6, at_run: 289 };
+        assert_eq!([0, 1, 2].map(|of| forecast(of, step)), [false, false, true]);
+        // Bursts are in the interval, and a program may have two usual times.
+        assert!(forecast(0, SteadinessFlag::Correlated { n_runs: 388, n_eff: 140.0 }));
+        assert!(forecast(0, SteadinessFlag::Modes));
     }
 }

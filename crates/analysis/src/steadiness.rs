@@ -107,6 +107,13 @@ pub enum SteadinessFlag {
     FloorMoved { spread: f64 },
 }
 
+impl SteadinessFlag {
+    /// Whether the times at the end are other times than at the beginning.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Self::Drifting { .. } | Self::Stepped { .. } | Self::FloorMoved { .. })
+    }
+}
+
 /// The first runs took longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SlowStart {

@@ -38,6 +38,7 @@ fn line(count: &RunCount) -> [String; 3] {
 
 pub(super) fn name(what: CountKind) -> &'static str {
     match what {
+        CountKind::TaskClock => "task clock, from execve on",
         CountKind::CpuTime => "CPU time",
         CountKind::Switches => "context switches",
         CountKind::Migrations => "moves to another CPU",
@@ -52,7 +53,10 @@ pub(super) fn name(what: CountKind) -> &'static str {
 }
 
 pub(super) fn per_run(count: &RunCount) -> String {
-    let kind = if count.what == CountKind::CpuTime { UnitKind::Time } else { UnitKind::Count };
+    let kind = match count.what {
+        CountKind::TaskClock | CountKind::CpuTime => UnitKind::Time,
+        _ => UnitKind::Count,
+    };
     with_unit(kind, count.per_run.value, count.per_run.err)
 }
 
@@ -62,7 +66,7 @@ pub(super) fn rate(count: &RunCount) -> Option<String> {
         DisplayUnit::ONE.uncertain(rate.value * factor, rate.err.map(|err| err * factor))
     };
     Some(match count.what {
-        CountKind::CpuTime => format!("{} CPUs in use", number(1.0)),
+        CountKind::TaskClock | CountKind::CpuTime => format!("{} CPUs in use", number(1.0)),
         CountKind::Cycles => format!("{} GHz", number(1e-9)),
         CountKind::Instructions => format!("{} a cycle", number(1.0)),
         CountKind::BranchMisses => format!("{} of the branches", percent(rate.value, rate.err)),
@@ -101,7 +105,7 @@ mod tests {
         let activity = Activity {
             n_runs: 24,
             counts: vec![
-                count(CountKind::CpuTime, [12.345e6, 0.012e6], [0.998, 0.001]),
+                count(CountKind::TaskClock, [12.345e6, 0.012e6], [0.998, 0.001]),
                 count(CountKind::Switches, [1.5, 0.2], [121.5, 16.0]),
                 count(CountKind::Faults, [139.0, 0.0], [11260.0, 11.0]),
                 count(CountKind::Cycles, [41.2e6, 0.1e6], [3.337e9, 0.004e9]),
@@ -112,12 +116,12 @@ mod tests {
         };
         let expected = "\
 counts of 2, means of 24 runs: sort
-   CPU time          12.345 +- 0.012 ms  0.9980 +- 0.0010 CPUs in use
-   context switches        1.50 +- 0.20  122 +- 16 a CPU second
-   page faults                 139 +- 0  11260 +- 11 a CPU second
-   cycles               41.20 +- 0.10 M  3.3370 +- 0.0040 GHz
-   instructions         96.10 +- 0.20 M  2.3330 +- 0.0040 a cycle
-   branch misses             7300 +- 40  0.4120 +- 0.0030 % of the branches
+   task clock, from execve on  12.345 +- 0.012 ms  0.9980 +- 0.0010 CPUs in use
+   context switches                  1.50 +- 0.20  122 +- 16 a CPU second
+   page faults                           139 +- 0  11260 +- 11 a CPU second
+   cycles                         41.20 +- 0.10 M  3.3370 +- 0.0040 GHz
+   instructions                   96.10 +- 0.20 M  2.3330 +- 0.0040 a cycle
+   branch misses                       7300 +- 40  0.4120 +- 0.0030 % of the branches
    the processor's events shared its registers and were counted for 83 % of the
    time; the counts are scaled up
 ";

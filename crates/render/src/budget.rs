@@ -126,6 +126,10 @@ pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
             longer(needed, plan),
             paired.n_pairs
         ),
+        None if paired.is_unsteady => format!(
+            "the times changed during these {} blocks, so no number that would decide can be forecast",
+            paired.n_pairs
+        ),
         None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
     }
 }

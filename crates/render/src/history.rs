@@ -14,6 +14,7 @@ use crate::results::kind;
 use crate::styles::paint;
 use crate::units::{DisplayUnit, counted, signed_percent};
 use crate::{Styles, table};
+use model::values::Estimate;
 use search::history::series::{Change, ChangeKind, Series};
 use search::history::{BenchmarkResult, StoredResult};
 
@@ -47,8 +48,11 @@ pub fn added(n: AddCounts) -> String {
     out + "\n"
 }
 
-pub fn list(all: &[Series]) -> String {
-    let heading = table::cells(&["benchmark", "results", "now", "", "last change", "when"]);
+/// One line for each series. Its level is the median of the results since the last change.
+pub fn list(all: &[Series], estimate: Estimate) -> String {
+    let day = dates(all);
+    let level = format!("{} level", estimate.name());
+    let heading = table::cells(&["benchmark", "results", &level, "", "last change", "when"]);
     let mut rows = Vec::with_capacity(all.len() + 1);
     for series in all {
         let is_level = |change: &&Change| change.kind == ChangeKind::Level;
@@ -86,8 +90,9 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         let mut rows =
             vec![table::cells(&["record", "measured", "revision", "t0", "median", "runs", ""])];
         let first = series.entries.len().saturating_sub(last);
+        let day = date_format(series.entries[first..].iter().map(|it| it.origin.measured_s));
         for (at, entry) in series.entries.iter().enumerate().skip(first) {
-            rows.push(row(series, at, entry));
+            rows.push(row(series, at, entry, day));
         }
         out += &table::plain(rows, &[0, 3, 4, 5]);
         if first > 0 {
@@ -102,7 +107,12 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
     out
 }
 
-fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
+fn row(
+    series: &Series,
+    at: usize,
+    entry: &StoredResult,
+    day: impl Fn(i64) -> String,
+) -> Vec<String> {
     let change = series.changes.iter().find(|change| change.at == at);
     let result = &entry.result;
     vec![
@@ -120,9 +130,31 @@ fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
     ]
 }
 
+/// How the times of these results are written.
+fn dates(all: &[Series]) -> fn(i64) -> String {
+    date_format(all.iter().flat_map(|it| (0..it.values.len()).map(|at| it.time_s(at))))
+}
+
+/// How such times are written: the day, and the time of day if all are of one day.
+fn date_format(times_s: impl Iterator<Item = i64>) -> fn(i64) -> String {
+    let (mut first, mut is_one_day) = (None, true);
+    for day in times_s.map(day) {
+        is_one_day = is_one_day && first.get_or_insert_with(|| day.clone()) == &day;
+    }
+    if is_one_day { time_of_day } else { day }
+}
+
 fn day(time_s: i64) -> String {
+    formatted(time_s, "%Y-%m-%d")
+}
+
+fn time_of_day(time_s: i64) -> String {
+    formatted(time_s, "%Y-%m-%d %H:%M:%S")
+}
+
+fn formatted(time_s: i64, format: &str) -> String {
     let time = Timestamp::from_second(time_s).unwrap_or_default();
-    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
+    time.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
 pub(super) fn revision(result: &BenchmarkResult) -> String {

@@ -80,7 +80,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
         Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
         Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
-        Finding::NiceInTerminal { share } => nice_in_terminal(*share),
+        Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
@@ -106,6 +106,9 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
 
 const NOT_MIXED: &str =
     "a hook mentions a parameter: the runs of a value followed each other, and there is no verdict";
+
+const NICE_IN_TERMINAL: &str = "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), \
+                                so other programs took the CPU from the runs";
 
 const LISTED_ORDER: &str = "the order was fixed, not random: what one command leaves to the next (caches, heat) \
                             counts as a difference";
@@ -213,14 +216,6 @@ fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {
     format!(
         "up to {n_threads} threads of a run were ready at a time, and it may use {cpus}; for {} of the time more were \
          ready than that",
-        percent(share)
-    )
-}
-
-fn nice_in_terminal(share: f64) -> String {
-    format!(
-        "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
-         programs took the CPU for {} of the time",
         percent(share)
     )
 }

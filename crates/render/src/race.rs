@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::columns::{one_line, shorten, wrap};
 use crate::ratios::{percent_ends, ratio_and_interval};
 use crate::text::differs;
-use crate::uncertain;
 use crate::units::{counted, short_time};
 use analysis::RatioInterval;
 use record::plan::Plan;
@@ -82,7 +81,7 @@ pub fn round(
         (RaceStep::Confirm { .. }, Some(n)) => format!("; {n} may be better"),
         _ => leader.unwrap_or_default(),
     };
-    writeln!(out, "  {:>8}{left}", short_time(race.spent_s() * 1e9)).ok();
+    writeln!(out, "  after {:>7}{left}", short_time(race.spent_s() * 1e9)).ok();
     out
 }
 
@@ -170,6 +169,9 @@ impl RacePage<'_> {
         let cell = |ratio: Option<LogRatio>| {
             ratio.map_or_else(String::new, |ratio| ratio_and_interval(self.shown(ratio)))
         };
+        // The winner and the reference are compared once: in the winner's row, and in no row if they are the same.
+        let is_reference = self.outcome.winner == Some(0);
+        let has_size = rows.first().is_some_and(|it| is_first(it) && it.to_reference.is_some());
         let mut table =
             vec![["", "÷ winner", "÷ reference", "blocks", ""].map(str::to_owned).to_vec()];
         for it in &rows {
@@ -177,13 +179,16 @@ impl RacePage<'_> {
             let to_reference = if it.arm == 0 { "reference".into() } else { cell(it.to_reference) };
             table.push(vec![
                 name(&self.labels[it.arm]),
-                cell(it.to_winner),
+                cell(it.to_winner.filter(|_| it.arm != 0 || !has_size)),
                 to_reference,
                 n_blocks.unwrap_or_default(),
                 word(&it.standing).to_owned(),
             ]);
         }
-        out.push_str(&crate::table::plain(table, &[3]));
+        if is_reference {
+            table.iter_mut().for_each(|row| drop(row.remove(2)));
+        }
+        out.push_str(&crate::table::plain(table, &[if is_reference { 2 } else { 3 }]));
         let n_more = arms.iter().filter(|it| it.to_winner.is_some()).count();
         let n_more = (n_more + usize::from(arms.first().is_some_and(is_first))) - rows.len();
         if n_more > 0 {
@@ -211,16 +216,7 @@ impl RacePage<'_> {
         let rounds = counted(outcome.n_rounds, "round");
         let stages = counted(outcome.n_stages, "stage");
         let time = short_time(outcome.seconds * 1e9);
-        let mut text =
-            format!("{runs} in {rounds} of selection and {stages} of confirmation, {time}.");
-        if let Some(n) = outcome.n_runs_of_run {
-            let times = uncertain::significant(n / outcome.n_runs.max(1) as f64, 2);
-            text += &format!(
-                " `run` would need about {} runs for all of them, {times} times as many.",
-                rounded(n)
-            );
-        }
-        text
+        format!("{runs} in {rounds} of selection and {stages} of confirmation, {time}.")
     }
 
     /// A ratio of costs as a ratio of the shown values.
@@ -245,12 +241,6 @@ pub(super) fn word(standing: &FinalStanding) -> &'static str {
         FinalStanding::Far => "far slower",
         FinalStanding::Failed(_) => "failed",
     }
-}
-
-/// A large number, rounded to two digits.
-fn rounded(n: f64) -> String {
-    let unit = 10_f64.powf((n.max(1.0).log10().floor() - 1.0).max(0.0));
-    format!("{}", (n / unit).round() * unit)
 }
 
 /// A fraction as a percentage without needless digits: `0.5 %`, `99 %`.

@@ -31,8 +31,6 @@ pub struct RaceBody<'a> {
     n_stages: usize,
     /// Runs that were made.
     n_runs: usize,
-    /// Runs that `run` would have needed for all arms; null if that is not known.
-    n_runs_of_run: Option<f64>,
     /// Time of all rounds, s.
     seconds: f64,
 }
@@ -73,6 +71,7 @@ struct RaceRatio {
 
 impl DocumentBody for RaceBody<'_> {
     const NAME: &'static str = "race";
+    const VERSION: u32 = 2;
 }
 
 pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
@@ -99,7 +98,6 @@ pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
         n_rounds: outcome.n_rounds,
         n_stages: outcome.n_stages,
         n_runs: outcome.n_runs,
-        n_runs_of_run: outcome.n_runs_of_run,
         seconds: outcome.seconds,
     };
     (body, conclusion)

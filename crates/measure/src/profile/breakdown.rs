@@ -31,6 +31,8 @@ pub struct Breakdown {
     pub alpha: f64,
     /// Blocks behind the numbers.
     pub n_blocks: usize,
+    /// Whole blocks that were measured: with those that show what samples cost, counted events, or lost samples.
+    pub n_measured_blocks: usize,
     /// Blocks that were left out because samples were lost.
     pub n_lost_blocks: usize,
     /// Mean CPU time between two samples, ns.
@@ -213,6 +215,7 @@ pub fn breakdown(profile: &Profile) -> Result<Breakdown> {
         arms: profile.arms.clone(),
         alpha: profile.alpha,
         n_blocks,
+        n_measured_blocks: blocks.n_whole,
         n_lost_blocks: blocks.n_lost,
         period_ns: profile.period_ns,
         has_kernel: profile.has_kernel,

@@ -24,6 +24,7 @@ pub struct BlockRuns<'a> {
     pub counted: Vec<Vec<&'a ProfiledRun>>,
     /// Number of blocks in which samples were lost.
     pub n_lost: usize,
+    pub n_whole: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,11 +46,12 @@ impl<'a> BlockRuns<'a> {
             runs[run.arm as usize] = Some(run);
         }
         let (sampled, unsampled, counted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut found = Self { profile, sampled, unsampled, counted, n_lost: 0 };
+        let mut found = Self { profile, sampled, unsampled, counted, n_lost: 0, n_whole: 0 };
         for runs in blocks.into_values() {
             let Some(runs) = runs.into_iter().collect::<Option<Vec<&ProfiledRun>>>() else {
                 continue;
             };
+            found.n_whole += 1;
             if runs.iter().any(|run| run.events.is_some()) {
                 let is_whole = |run: &&ProfiledRun| {
                     run.n_lost == 0 && run.events.as_ref().is_some_and(|it| it.n_lost == 0)

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
-use crate::history::{day, revision, short_id};
+use crate::history::{dates, revision, short_id};
 use crate::styles::paint;
 use crate::units::{counted, percent, signed_percent};
 use crate::{Styles, uncertain};
@@ -61,6 +61,7 @@ pub struct ChangesBody<'a> {
 
 impl DocumentBody for ChangesBody<'_> {
     const NAME: &'static str = "changes";
+    const VERSION: u32 = 2;
 }
 
 /// Probability that the interval of a change holds the true ratio.
@@ -98,7 +99,8 @@ pub fn changes(
 ) -> String {
     let mut out = String::new();
     summary(&mut out, all, changes, n_left_out);
-    for line in nearest.map(no_change).unwrap_or_default() {
+    let day = dates(all);
+    for line in nearest.map(|it| no_change(it, day)).unwrap_or_default() {
         wrap(&mut out, "", 2, &line);
     }
     for (number, it) in (1..).zip(changes) {
@@ -275,19 +277,15 @@ pub(crate) fn numbers(change: &Change) -> String {
 const NEAR: f64 = 0.2;
 
 /// The answer without a change: the level, the nearest movement, and the smallest visible one.
-pub(crate) fn no_change(found: &NearestChange) -> Vec<String> {
-    let NearestChange { series, change, n_more, smallest_visible, since_s, alpha } = found;
+pub(crate) fn no_change(found: &NearestChange, day: impl Fn(i64) -> String) -> Vec<String> {
+    let NearestChange { series, change, smallest_visible, since_s, alpha } = found;
     let p = uncertain::significant(change.p, 2);
-    let mut nearest = format!(
+    let nearest = format!(
         "nearest: {} {} since {}, p = {p}",
         shorten(&one_line(series), 60),
         signed_percent(change.ratio.ratio),
         day(*since_s),
     );
-    if let Some(n) = n_more {
-        let results = counted(*n, "more result");
-        write!(nearest, "; {results} like the last would make it a change").ok();
-    }
     let level = uncertain::trimmed(100.0 * alpha, 6);
     let visible = smallest_visible
         .map(|least| format!("smallest change visible there at {level} %: {}", percent(least)));

@@ -126,7 +126,7 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
         sections: Vec::new(),
         newest: cards,
         older,
-        unchanged: site.nearest.map(no_change).unwrap_or_default(),
+        unchanged: site.nearest.map(|it| no_change(it, day)).unwrap_or_default(),
     }
 }
 

@@ -10,7 +10,8 @@ use crate::text::SummaryContext;
 use crate::uncertain;
 use crate::units::{DisplayUnit, kind_of, percent, unit_of_value};
 use analysis::{
-    ArmSummary, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary, TimeSummary,
+    ArmSummary, ComparedTime, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary,
+    TimeSummary, UncertainValue,
 };
 use model::values::{Clock, VALUE};
 use record::plan::Role;
@@ -18,6 +19,9 @@ use record::plan::Role;
 const INDENT: usize = 3;
 /// Smallest share of a run's time, taken by other programs, that gets a line.
 const STALLS_SHOWN: f64 = 0.01;
+
+/// Smallest difference of two times of one command that needs a word, as a share.
+const FAR_FROM_TABLE: f64 = 0.01;
 
 /// The plan's metrics except wall time, each with one unit for all arms.
 pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
@@ -115,6 +119,18 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
         write!(out, "  {subtracted}").ok();
     }
     out.push('\n');
+    if is_far_from_table(page, arm, t0) {
+        out.push_str("   (of its runs alone; above, the reference's t0 × ratio)\n");
+    }
+}
+
+/// Whether a command's own t0 seems to contradict the time beside its ratio, which comes from pairs of runs.
+fn is_far_from_table(page: &SummaryContext<'_>, arm: &ArmSummary, t0: UncertainValue) -> bool {
+    let beside = page.compared.get(arm.arm).filter(|_| page.compared.has_ratios());
+    let is_far = |beside: ComparedTime| {
+        (beside.value - t0.value).abs() > t0.err.unwrap_or(0.0).max(FAR_FROM_TABLE * t0.value)
+    };
+    arm.arm != page.plan.reference && beside.is_some_and(is_far)
 }
 
 /// Appends a t0 that is only an upper limit, and the reason.

@@ -137,7 +137,8 @@ fn row(
         }
         None => (String::new(), anstyle::Style::new(), String::new()),
     };
-    if is_scan && page.ranking.order.first() == Some(&arm) && summary.times.is_some() {
+    let is_best = page.ranking.is_clear() && page.ranking.order.first() == Some(&arm);
+    if is_scan && is_best && summary.times.is_some() {
         let best = if page.quantity.is_time() { "fastest" } else { "best" };
         word = if word.is_empty() { best.into() } else { format!("{word}, {best}") };
     }

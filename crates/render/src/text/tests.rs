@@ -168,6 +168,8 @@ fn verdicts_in_words() {
     is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
     is(to_decide(800, Some(3e9)), "would decide (--max-runs 800); these");
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-runs 540)");
+    let unsteady = PairedTest { is_unsteady: true, ..paired(1.01, 0.98, 1.04) };
+    is(unsteady, "the times changed during these 60 blocks, so no number");
     let in_suite_of = |is_gate: bool, to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
         let go = ValueRule::for_harness(Harness::Go, "b", ProcessValue::Low);

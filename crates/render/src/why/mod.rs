@@ -15,12 +15,13 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::table::{cells, plain};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::{DisplayUnit, UnitKind, short_time};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
 use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
 use analysis::verdict::Verdict;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
+use model::values::TimeSpan;
 
 /// Columns of the numbers in a table.
 const NUMBER_COLUMNS: usize = 52;
@@ -106,6 +107,12 @@ pub fn conclusion(found: &Breakdown) -> Conclusion {
     }
 }
 
+/// The line before the blocks that follow a verdict.
+pub fn beginning(budget: TimeSpan) -> String {
+    let time = short_time(budget.ns as f64);
+    format!("\nwhy: runs both again with samples, for {time}\n")
+}
+
 /// The last line of a new session.
 pub fn kept(record: &Path) -> String {
     format!("Show it again: stillwell why {}\n", one_line(&record.display().to_string()))
@@ -134,7 +141,7 @@ fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
 fn differences(found: &Breakdown) -> Vec<Vec<String>> {
     let arm = |at: usize| shorten(&found.arms[at], 12);
     let heading = format!("change [{}]", unit(found).name);
-    let heading = cells(&["", &arm(0), &arm(1), &heading, "of the change"]);
+    let heading = cells(&["", &arm(0), &arm(1), &heading, "points"]);
     let parts = rows(found).into_iter().map(|(name, part)| difference(found, name, part));
     std::iter::once(heading).chain(parts).collect()
 }
@@ -158,13 +165,20 @@ fn unit(found: &Breakdown) -> DisplayUnit {
 }
 
 fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
-    let (unit, whole) = (unit(found), &found.clean);
+    let unit = unit(found);
     let (change, decimals) = signed(unit, part);
     let mean = |at: usize| unit.number(part.means_ns[at], decimals);
-    let share = 100.0 * part.estimate_ns / whole.estimate_ns;
-    let has_share = whole.is_different() && part.is_different();
-    let share = if has_share { format!("{share:.0} %") } else { "-".into() };
-    vec![name, mean(0), mean(1), change, share]
+    let points = match part.is_different() {
+        _ if is_beyond(part) => String::new(),
+        true => words::points(found, part),
+        false => "-".into(),
+    };
+    vec![name, mean(0), mean(1), change, points]
+}
+
+/// Whether a row stands beside the time without other programs, of which the others are shares.
+fn is_beyond(part: &TimePart) -> bool {
+    matches!(part.kind, PartKind::Stalled | PartKind::Wall)
 }
 
 /// A heading, and a row for each part of one program's time: the largest functions, and time outside of functions.
@@ -187,5 +201,6 @@ fn times_with_callees(found: &Breakdown) -> Vec<Vec<String>> {
 fn time(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
     let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
     let time = unit(found).uncertain(part.estimate_ns, Some(part.half_width_ns));
-    vec![name, time, format!("{share:.1} %")]
+    let share = if is_beyond(part) { String::new() } else { format!("{share:.1} %") };
+    vec![name, time, share]
 }

@@ -19,9 +19,15 @@ const NAMES_MAX: usize = 4;
 pub fn notes(found: &Breakdown) -> Vec<String> {
     let level = uncertain::significant(100.0 * (1.0 - found.alpha), 3);
     let level = level.trim_end_matches('0').trim_end_matches('.').to_owned();
+    let blocks = match found.n_measured_blocks {
+        n if n == found.n_blocks => units::counted(n, "block"),
+        n => format!(
+            "{} of {n} blocks (the others show what samples cost, or count)",
+            found.n_blocks
+        ),
+    };
     let mut notes = vec![format!(
-        "{} blocks; all intervals together hold at {level} %; times are means of a run.",
-        found.n_blocks
+        "Times are means of a run in {blocks}; all intervals together hold at {level} %."
     )];
     let period = DisplayUnit::for_largest(UnitKind::Time, found.period_ns as f64);
     let period = period.label(&uncertain::trimmed(found.period_ns as f64 / period.size, 3));
@@ -40,14 +46,17 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
             "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
         ));
     }
-    if found.arms.len() > 1 && !found.functions.is_empty() {
+    if found.arms.len() > 1 {
         let old = shorten(&found.arms[0], ARM_IN_WORDS);
-        notes.push(format!("A point is one per cent of the time of {old}."));
+        notes.push(format!("A point is one per cent of the time of {old} without other programs."));
     }
     notes.extend([0, 1].into_iter().filter_map(|arm| unseen_callers(found, arm)));
     notes.extend(without_symbols(found));
     notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
-    notes.extend(found.counts.iter().filter(|count| count.is_different).map(changed_count));
+    // The table of counts has them of other blocks.
+    let is_in_table = |name: &str| found.tallies.iter().any(|it| it.what == name);
+    let changed = found.counts.iter().filter(|it| it.is_different && !is_in_table(it.name));
+    notes.extend(changed.map(changed_count));
     let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
     let is_large = |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * found.cpu.means_ns[0];
     if found.has_kernel && unsampled.filter(is_large).is_some() {

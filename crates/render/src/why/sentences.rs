@@ -17,7 +17,7 @@ const MOST_OF_CHANGE: f64 = 0.8;
 /// One to three sentences.
 pub fn answer(found: &Breakdown) -> Vec<String> {
     if found.arms.len() == 1 {
-        return vec![format!("{}: {} runs.", one_line(&found.arms[0]), found.n_blocks)];
+        return vec![format!("{}: means of {} runs.", one_line(&found.arms[0]), found.n_blocks)];
     }
     let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], ARM_IN_WORDS));
     let clean = &found.clean;
@@ -31,11 +31,11 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
     sentences.push(if clean.is_different() {
         let [value, lo, hi] = interval(pct(change.abs()), pct(clean.half_width_ns));
         let word = if change > 0.0 { "slower" } else { "faster" };
-        format!("{after} is {value} % {word} than {before} ({lo} to {hi} %): {times}.")
+        format!("On average {after} is {value} % {word} than {before} ({lo} to {hi} %): {times}.")
     } else {
         let [_, lo, hi] = interval(pct(change), pct(clean.half_width_ns));
         format!(
-            "{after} and {before} differ by less than the noise: {times}, a change of {lo} to {hi} %."
+            "On average {after} and {before} differ by less than the noise: {times}, a change of {lo} to {hi} %."
         )
     });
     let explained = |part: &FunctionPart| {

@@ -2,7 +2,7 @@
 
 use crate::columns::shorten;
 use crate::uncertain;
-use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind};
+use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use measure::profile::saved::FunctionOrigin;
 
 /// Fewest columns of a name.
@@ -15,6 +15,13 @@ pub const ARM_IN_WORDS: usize = 40;
 pub fn interval(value: f64, half_width: f64) -> [String; 3] {
     let decimals = uncertain::decimals(value, Some(half_width)).unwrap_or(1);
     [value, value - half_width, value + half_width].map(|it| uncertain::fixed(it, decimals))
+}
+
+/// A change in per cent of the first command's time, with the decimals of the sentences: `+2.92`.
+pub fn points(found: &Breakdown, part: &TimePart) -> String {
+    let pct = |ns: f64| 100.0 * ns / found.clean.means_ns[0];
+    let [value, ..] = interval(pct(part.estimate_ns), pct(part.half_width_ns));
+    if value.starts_with('-') { value } else { format!("+{value}") }
 }
 
 /// Whether a function is Python's, by CPython's names for profilers.

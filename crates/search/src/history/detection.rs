@@ -180,8 +180,6 @@ pub struct NearestChange {
     pub series: String,
     /// The movement; its p is above the level, or too large among so many series.
     pub change: Change,
-    /// Further results that would make it a change, if they are like those since; `None` if it is not known.
-    pub n_more: Option<usize>,
     /// The smallest change at this place that these results would have shown, as a fraction; `None` if unknown.
     pub smallest_visible: Option<f64>,
     /// Day of the first result after the movement, s since 1970.
@@ -197,15 +195,13 @@ pub fn nearest(all: &[Series], settings: DetectionSettings) -> Option<NearestCha
     }
     let found = all.iter().filter_map(|series| Some((series, series.nearest.as_ref()?)));
     let (series, change) = found.min_by(|one, other| one.1.p.total_cmp(&other.1.p))?;
-    let outlook = stats::logs(&series.values).ok().and_then(|logs| {
-        level_shift::outlook(&logs, &shift(change), options(settings)).ok().flatten()
+    let smallest = stats::logs(&series.values).ok().and_then(|logs| {
+        level_shift::smallest_visible(&logs, &shift(change), options(settings)).ok().flatten()
     });
     Some(NearestChange {
         series: series.label(),
         change: change.clone(),
-        // If a single p is below the level, only the number of series hides it.
-        n_more: outlook.and_then(|it| it.n_more).filter(|_| change.p > settings.alpha),
-        smallest_visible: outlook.and_then(|it| it.smallest).map(f64::exp_m1),
+        smallest_visible: smallest.map(f64::exp_m1),
         since_s: series.time_s(change.at),
         alpha: settings.alpha,
     })

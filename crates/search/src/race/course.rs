@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::race::confirmation::{Confirmation, ConfirmationDesign, FIRST_BLOCKS};
 use crate::race::rounds::RoundTimes;
-use crate::race::selection::{far, is_clear, ranking, scatter};
+use crate::race::selection::{far, is_clear, ranking};
 use stats::Invalid;
 use stats::relabel::Estimand;
 
@@ -13,8 +13,6 @@ const ROUND_BLOCKS: usize = 3;
 const ROUND_BLOCKS_MAX: usize = 512;
 /// Blocks after which one of the last two leads, however near they are. The confirmation can change that.
 const LAST_TWO_BLOCKS: usize = 45;
-/// Fewest arms whose times show the scatter of a log ratio.
-const SCATTER_ARMS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct RaceRules {
@@ -249,17 +247,6 @@ impl Race {
             self.rounds.extend(old.rounds);
         }
         self.has_led_again = true;
-    }
-
-    /// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over
-    /// arms.
-    pub(super) fn scatter(&self, winner: usize) -> f64 {
-        let Some(round) = self.rounds.last() else { return 0.0 };
-        let others = round.arms.iter().filter(|&&arm| arm != winner).take(SCATTER_ARMS);
-        let mut scatters: Vec<f64> =
-            others.map(|&arm| scatter(&round.log_ratios(winner, arm))).collect();
-        scatters.sort_by(f64::total_cmp);
-        scatters.get(scatters.len() / 2).copied().unwrap_or(0.0)
     }
 }
 

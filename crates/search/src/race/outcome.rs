@@ -1,7 +1,6 @@
 //! The result of a race.
 
 use rayon::prelude::*;
-use stats::verdict::{minimum_pairs, z};
 
 use crate::race::confirmation::{Confirmation, LogRatio};
 use crate::race::course::Race;
@@ -48,28 +47,13 @@ pub struct RaceOutcome {
     /// Rounds of selection and stages of confirmation.
     pub n_rounds: usize,
     pub n_stages: usize,
-    /// Number of runs, and the number that `run` would have needed.
     pub n_runs: usize,
-    pub n_runs_of_run: Option<f64>,
     pub seconds: f64,
-}
-
-/// Runs that `run` needs to tell `n_arms` from one of them within `margin`: each of the others is compared with it at
-/// `alpha` shared by Holm's procedure, in `(z s / margin)²` blocks, with `s` the scatter of a log ratio.
-fn runs_of_run(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> Option<f64> {
-    let alpha = alpha / (n_arms.max(2) - 1) as f64;
-    let fewest = minimum_pairs(alpha).unwrap_or(1) as f64;
-    let quantile = z(1.0 - alpha / 2.0).ok()?;
-    let n_blocks = (quantile * scatter / margin).powi(2).ceil().max(fewest);
-    Some(n_blocks * n_arms as f64)
 }
 
 impl Race {
     pub fn outcome(&self) -> RaceOutcome {
         let confirmation = self.confirmation.as_ref();
-        let scatter = confirmation.map(|it| self.scatter(it.winner));
-        let n_left = self.n_left();
-        let (alpha, margin) = (self.rules.alpha, self.rules.margin);
         RaceOutcome {
             winner: confirmation.map(|it| it.winner),
             is_confirmed: self.is_confirmed(),
@@ -77,7 +61,6 @@ impl Race {
             n_rounds: self.n_rounds,
             n_stages: confirmation.map_or(0, Confirmation::n_stages),
             n_runs: self.pace.n_runs,
-            n_runs_of_run: scatter.and_then(|scatter| runs_of_run(n_left, alpha, margin, scatter)),
             seconds: self.pace.spent_s,
         }
     }

@@ -7,8 +7,10 @@
 use rayon::prelude::*;
 use stats::Stream;
 use stats::relabel::Estimand;
+use stats::verdict::{minimum_pairs, z};
 
 use crate::race::rounds::PlacedRun;
+use crate::race::selection::scatter;
 use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
 use analysis::weather::normal;
 
@@ -110,6 +112,31 @@ struct Raced {
     size: Option<LogRatio>,
     /// Arms that were still measured at the end, besides the winner.
     n_near: usize,
+    /// Runs with which all arms are told from the winner within the margin, without a selection.
+    n_runs_of_all: f64,
+}
+
+/// Fewest arms whose times show the scatter of a log ratio.
+const SCATTER_ARMS: usize = 8;
+
+/// Standard deviation of the log ratio of two arms in a block, in the last round of selection: the median over arms.
+fn median_scatter(race: &Race, winner: usize) -> f64 {
+    let Some(round) = race.rounds.last() else { return 0.0 };
+    let others = round.arms.iter().filter(|&&arm| arm != winner).take(SCATTER_ARMS);
+    let mut scatters: Vec<f64> =
+        others.map(|&arm| scatter(&round.log_ratios(winner, arm))).collect();
+    scatters.sort_by(f64::total_cmp);
+    scatters.get(scatters.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Runs that tell `n_arms` from one of them within `margin`: each of the others is compared with it at
+/// `alpha` shared by Holm's procedure, in `(z s / margin)²` blocks, with `s` the scatter of a log ratio.
+fn runs_of_all(n_arms: usize, alpha: f64, margin: f64, scatter: f64) -> Option<f64> {
+    let alpha = alpha / (n_arms.max(2) - 1) as f64;
+    let fewest = minimum_pairs(alpha).unwrap_or(1) as f64;
+    let quantile = z(1.0 - alpha / 2.0).ok()?;
+    let n_blocks = (quantile * scatter / margin).powi(2).ceil().max(fewest);
+    Some(n_blocks * n_arms as f64)
 }
 
 fn raced(case: &RaceCase, seed: u64) -> Raced {
@@ -135,7 +162,9 @@ fn raced(case: &RaceCase, seed: u64) -> Raced {
     let found = race.outcome();
     // An interval takes longer than the whole race.
     let size = found.winner.filter(|_| seed.is_multiple_of(4)).and_then(|winner| race.size(winner));
-    Raced { levels, found, size, n_near: race.n_near() }
+    let scatter = median_scatter(&race, found.winner.unwrap());
+    let n_runs_of_all = runs_of_all(race.n_left(), rules.alpha, MARGIN, scatter).unwrap();
+    Raced { levels, found, size, n_near: race.n_near(), n_runs_of_all }
 }
 
 /// The results of a case's races.
@@ -154,7 +183,7 @@ struct RaceTally {
     sizes: usize,
     /// Mean error of this size, in percentage points.
     bias_points: f64,
-    /// Medians: runs, and runs of `run` ÷ these; the 9th decile of runs.
+    /// Medians: runs, and runs without a selection ÷ these; the 9th decile of runs.
     runs: usize,
     runs_p90: usize,
     saved: f64,
@@ -169,7 +198,7 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
     let mut tally = RaceTally { n, ..RaceTally::default() };
     let (mut runs, mut saved, mut near, mut bias) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
     let is_told = variable("STILLWELL_RACES").is_some();
-    for Raced { levels, found, size, n_near } in &results {
+    for Raced { levels, found, size, n_near, n_runs_of_all } in &results {
         let best = levels.iter().copied().fold(f64::INFINITY, f64::min);
         let winner = found.winner.unwrap();
         let behind = levels[winner] - best;
@@ -184,13 +213,12 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
             tally.outside += usize::from(truth < size.lo || truth > size.hi);
             bias += 100.0 * (size.log - truth);
         }
-        let of_run = found.n_runs_of_run.unwrap();
         if is_told {
             let (is_confirmed, n_runs) = (u8::from(found.is_confirmed), found.n_runs);
-            println!("race {is_confirmed} {:.4} {n_runs} {of_run:.0}", 100.0 * behind);
+            println!("race {is_confirmed} {:.4} {n_runs} {n_runs_of_all:.0}", 100.0 * behind);
         }
         runs.push(found.n_runs);
-        saved.push(of_run / found.n_runs as f64);
+        saved.push(n_runs_of_all / found.n_runs as f64);
     }
     runs.sort_unstable();
     near.sort_unstable();

@@ -21,17 +21,17 @@ mod clean;
 mod estimate;
 mod fit;
 mod noise;
-mod outlook;
 mod search;
 mod shape;
+mod smallest;
 
 use crate::Interval;
 use crate::invalid::{Invalid, between, finite};
 use crate::sorted::binary_unit;
 pub use noise::NoiseModel;
-pub use outlook::{Outlook, outlook};
 use search::{Candidate, Orders, Search, Series};
 pub use shape::Shape;
+pub use smallest::smallest_visible;
 
 /// Options of [`find`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -267,7 +267,7 @@ fn show(verb: &HistoryShow) -> Result<u8> {
     if verb.json {
         json::pretty(&mut terminal::data(), &found)?;
     } else if verb.search.name.is_none() {
-        print(&shown::list(&found))?;
+        print(&shown::list(&found, estimate(&verb.search)))?;
     } else {
         let n_results = verb.last.unwrap_or(defaults::N_HISTORY_RESULTS);
         print(&shown::series(&found, n_results, &Styles::colored()))?;

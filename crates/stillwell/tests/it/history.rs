@@ -85,6 +85,12 @@ fn a_record_is_kept_once_and_comes_back() {
     assert_eq!(bench.read("a.swell"), bench.read("b.swell"));
     let ran = bench.stillwell(&["history", "show", "--db", "h.db", "true"]).ends_with(0);
     assert!(ran.stdout.contains("v1"), "{ran:#?}");
+    // All results are of one day, so the time of day tells them apart.
+    let row = ran.stdout.lines().find(|line| line.contains("v1")).unwrap();
+    let time = row.split_whitespace().nth(2).unwrap();
+    assert!(time.len() == 8 && time.matches(':').count() == 2, "{ran:#?}");
+    let list = bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0).stdout;
+    assert!(list.contains("t0 level") && !list.contains(" now "), "{list}");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn what_perf_stat_shows_comes_from_the_same_runs() {
     let mean: f64 = line("page faults").split_whitespace().next().unwrap().parse().unwrap();
     assert!((mean - faults).abs() <= 0.5, "{mean} {faults}");
     assert!(line("page faults").ends_with(" a CPU second"), "{shown}");
-    assert!(line("CPU time").ends_with(" CPUs in use"), "{shown}");
+    assert!(line("task clock, from execve on").ends_with(" CPUs in use"), "{shown}");
     line("context switches");
     let plain = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
     assert!(!plain.contains("counts of"), "{plain}");

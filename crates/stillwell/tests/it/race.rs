@@ -72,6 +72,23 @@ fn what_takes_the_same_time_is_listed_with_the_winner() {
     assert_eq!(tied.matches("./c").count(), 2, "{ran:#?}");
 }
 
+/// The winner and the reference have one interval, though two tests compare them.
+#[test]
+fn the_winner_and_the_reference_have_one_interval() {
+    let bench = Bench::new();
+    let text = played(&bench, &lines(&[1.1, 1.0, 1.05]), &[]).ends_with(0).stdout;
+    let row = |name: &str| text.lines().rfind(|line| line.starts_with(name)).unwrap().to_owned();
+    assert_eq!([row("./c0"), row("./c1")].map(|row| row.matches('[').count()), [0, 1], "{text}");
+    assert_eq!(row("./c2").matches('[').count(), 2, "{text}");
+    assert!(!text.contains("`run`"), "a forecast of another question: {text}");
+    let times = text.lines().filter(|line| line.contains(" blocks  after "));
+    assert_eq!(times.count(), text.matches(" commands  ").count(), "{text}");
+
+    let bench = Bench::new();
+    let text = played(&bench, &lines(&[1.0, 1.1, 1.05]), &[]).ends_with(0).stdout;
+    assert!(text.contains("÷ winner") && !text.contains("÷ reference"), "{text}");
+}
+
 #[test]
 fn a_budget_that_is_too_short_decides_nothing() {
     let bench = Bench::new();

@@ -92,6 +92,9 @@ fn after_a_verdict_run_says_which_function_it_is() {
     let ran = bench.stillwell(&["run", "-r", "30", "--why=2s", "./old", "./new"]).ends_with(0);
     let (verdict, why) = ran.stdout.split_once("step (s.c:").unwrap_or_else(|| panic!("{ran:#?}"));
     assert!(verdict.contains("slower") && why.contains("points more"), "{}", ran.stdout);
+    let (of_run, of_why) =
+        verdict.split_once("\nwhy: runs both again with samples, for 2.00 s\n").unwrap();
+    assert!(of_run.contains("t0 × ratio") && of_why.starts_with("On average "), "{}", ran.stdout);
     // The verdict is that of its own runs.
     let record = bench.stillwell(&["show", "--json"]).ends_with(0);
     assert!(record.stdout.contains("./new"), "{}", record.stdout);

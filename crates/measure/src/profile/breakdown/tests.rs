@@ -17,7 +17,7 @@ fn the_function_that_differs_is_named_and_the_parts_add_up() {
     let kinds: Vec<PartKind> = found.parts.iter().map(|it| it.kind).collect();
     use PartKind::{NotSampled, OtherFunctions, OtherKernel, Sleeping, Stalled};
     assert_eq!(kinds, [OtherFunctions, OtherKernel, NotSampled, Sleeping, Stalled]);
-    assert_eq!((found.n_blocks, found.n_lost_blocks), (70, 0));
+    assert_eq!((found.n_blocks, found.n_measured_blocks, found.n_lost_blocks), (70, 80, 0));
     let different: Vec<bool> = found.counts.iter().map(|it| it.is_different).collect();
     assert_eq!(different, [true, false]);
     // `main` is the whole program. That it differs with its callees is no news.
@@ -53,7 +53,7 @@ fn blocks_with_lost_samples_are_left_out() {
     // Half of a block is no block.
     profile.runs.pop();
     let found = breakdown(&profile).unwrap();
-    assert_eq!((found.n_blocks, found.n_lost_blocks), (34, 1));
+    assert_eq!((found.n_blocks, found.n_measured_blocks, found.n_lost_blocks), (34, 39, 1));
     profile.runs.truncate(10);
     assert!(breakdown(&profile).unwrap_err().to_string().starts_with("4 blocks"));
 }

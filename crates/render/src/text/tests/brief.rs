@@ -121,6 +121,16 @@ fn a_scan_keeps_its_order_and_marks_the_fastest() {
     compare(&mut analysis, 1, Evidence::Paired(paired(0.5, 0.45, 0.55)));
     compare(&mut analysis, 2, Evidence::Paired(paired(0.75, 0.7, 0.8)));
     insta::assert_snapshot!(brief(&record, &analysis));
+    // The mark is a verdict, too.
+    for open in [
+        Evidence::Paired(paired(0.52, 0.48, 0.8)),
+        Evidence::Unpaired { ratio: uncertain(0.75, 0.1), because: NoTest::Sequential, past: None },
+    ] {
+        analysis.comparisons.pop();
+        compare(&mut analysis, 2, open);
+        let text = brief(&record, &analysis);
+        assert!(!text.contains("fastest\n"), "{text}");
+    }
 }
 
 /// One command twice, and long commands that differ in one word: all rows have different names.

@@ -13,6 +13,8 @@ use crate::cmd::why::{has_difference, why};
 use model::spec::run::Style;
 use model::spec::{RunVerb, WhyVerb};
 use model::values::{TimeSpan, exit_code};
+use record::plan::defaults;
+use render::why as page;
 
 /// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
@@ -48,7 +50,8 @@ fn explain_difference(
         return if is_quiet { Ok(()) } else { print(text) };
     }
     if !is_quiet {
-        print("\n")?;
+        let budget = budget.unwrap_or(defaults::WHY_BUDGET);
+        print(&page::beginning(budget))?;
     }
     why(&WhyVerb::for_record(record, budget, verb)).map(drop)
 }

@@ -1,35 +1,23 @@
-//! The change that a history without one could have shown, and the values that would decide.
+//! The change that a history without one could have shown.
 
 use super::{Shift, ShiftOptions, p_of_no_shift};
 use crate::invalid::Invalid;
 
-/// Histories with more values than this have no outlook: it takes some thirty searches.
+/// Histories with more values than this are not searched again and again: it takes some twenty searches.
 const VALUES_MAX: usize = 120;
-/// More values than this are not promised.
-const MORE_MAX: usize = 64;
 /// A step this many times as large as the movement is not looked for.
 const SIZE_MAX: f64 = 32.0;
 /// Relative precision of the smallest step.
 const PRECISION: f64 = 1.06;
 
-/// The change that a history without one could have shown.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlook {
-    /// Further values after which the movement would be significant, if they scatter around its last level like those
-    /// there are; `None` if more than 64 are needed.
-    pub n_more: Option<usize>,
-    /// The smallest step, at the place of the movement, that these values would have shown; in their unit. `None` if no
-    /// step of up to 32 times the movement would have been found.
-    pub smallest: Option<f64>,
-}
-
-/// The outlook of a history in which `nearest` is the movement that is nearest to significance. `None` for a history of
-/// more than 120 values. The step is planted into the history itself, and the search is repeated.
-pub fn outlook(
+/// The smallest step that a history would have shown at the place of `nearest`, the movement that is nearest to
+/// significance; in the unit of the values. `None` for a history of more than 120 values, or if no step of up to 32 times
+/// the movement would have been found. The step is planted into the history itself, and the search is repeated.
+pub fn smallest_visible(
     xs: &[f64],
     nearest: &Shift,
     options: ShiftOptions,
-) -> Result<Option<Outlook>, Invalid> {
+) -> Result<Option<f64>, Invalid> {
     let n = xs.len();
     if n > VALUES_MAX || n < 2 * options.level_min {
         return Ok(None);
@@ -57,21 +45,7 @@ pub fn outlook(
         }
         if is_found(&planted(middle))? { smallest = Some(middle) } else { lo = middle }
     }
-    let longer = |n_more: usize| -> Vec<f64> {
-        let last = nearest.size * levels[n - 1];
-        let more = quiet.iter().cycle().take(n_more).map(|x| x + last);
-        xs.iter().copied().chain(more).collect()
-    };
-    let mut n_more = None;
-    let (mut too_few, mut n) = (0, 1);
-    while n_more.is_none() && n <= MORE_MAX {
-        if is_found(&longer(n))? { n_more = Some(n) } else { (too_few, n) = (n, 2 * n) }
-    }
-    while let Some(found) = n_more.filter(|found| *found > too_few + 1) {
-        let middle = too_few.midpoint(found);
-        if is_found(&longer(middle))? { n_more = Some(middle) } else { too_few = middle }
-    }
-    Ok(Some(Outlook { n_more, smallest: smallest.map(f64::abs) }))
+    Ok(smallest.map(f64::abs))
 }
 
 #[cfg(test)]
@@ -94,9 +68,8 @@ mod tests {
         let found = find(&xs, OPTIONS).unwrap();
         assert!(found.shifts.is_empty() && found.p > OPTIONS.alpha, "{found:?}");
         let nearest = found.nearest.unwrap();
-        let outlook = outlook(&xs, &nearest, OPTIONS).unwrap().unwrap();
-        let smallest = outlook.smallest.unwrap();
-        assert!(smallest > nearest.size.abs(), "{outlook:?} {nearest:?}");
+        let smallest = smallest_visible(&xs, &nearest, OPTIONS).unwrap().unwrap();
+        assert!(smallest > nearest.size.abs(), "{smallest} {nearest:?}");
         // A step of this size is found, and one of two thirds is not.
         let with = |size: f64| -> Vec<f64> {
             let levels = nearest.shape.levels(xs.len());
@@ -105,13 +78,12 @@ mod tests {
         };
         assert_eq!(find(&with(smallest), OPTIONS).unwrap().shifts.len(), 1);
         assert_eq!(find(&with(0.66 * smallest), OPTIONS).unwrap().shifts.len(), 0);
-        assert!(outlook.n_more.is_some_and(|n| n > 0), "{outlook:?}");
     }
 
     #[test]
     fn a_long_history_has_none() {
         let xs: Vec<f64> = history().into_iter().cycle().take(160).collect();
         let nearest = find(&history(), OPTIONS).unwrap().nearest.unwrap();
-        assert_eq!(outlook(&xs, &nearest, OPTIONS), Ok(None));
+        assert_eq!(smallest_visible(&xs, &nearest, OPTIONS), Ok(None));
     }
 }
