@@ -112,6 +112,8 @@ pub struct PairedComparison {
     pub test: RatioTest,
     /// Estimated log ratio new / reference.
     pub theta: f64,
+    /// The statistic of `theta`. The test of 0 may select another one.
+    pub statistic: Statistic,
     /// The log ratios around the estimate that the test does not reject at `alpha`. 0 is inside iff
     /// `test.p > alpha`.
     pub interval: Interval,
@@ -237,7 +239,8 @@ impl Pairs {
         let estimate = self.estimate(orbit, statistics, &test);
         let is_zero_inside = test.p > alpha;
         let (interval, _) = invert(&[look], statistics, estimate, is_zero_inside, alpha, tolerance);
-        Ok(PairedComparison { test, theta: estimate.theta, interval, alpha })
+        let (theta, statistic) = (estimate.theta, estimate.selected.statistic);
+        Ok(PairedComparison { test, theta, statistic, interval, alpha })
     }
 
     /// Log ratio of the mean times.
@@ -296,6 +299,33 @@ mod tests {
         let found = compare(&[1.0, 2.0], &[2.0, 1.0], &[true, false], 0.05);
         assert_eq!(found.interval, Interval::ALL);
         assert_eq!(found.test.p, 0.5);
+    }
+
+    /// An addend is no ratio, so each statistic gives another one: the name is that of the estimate.
+    #[test]
+    fn the_estimate_is_that_of_the_named_statistic() {
+        let mut n_others = 0;
+        for seed in 0..20 {
+            let mut stream = crate::prng::Stream::new(seed);
+            let mut time = |more: f64| 1.0 + more + 0.3 * (stream.unit() + stream.unit());
+            let old: Vec<f64> = (0..60).map(|_| time(0.0)).collect();
+            let new: Vec<f64> = (0..60).map(|_| time(3.0)).collect();
+            let coins = [true; 60];
+            let pairs = Pairs::new(&old, &new, &coins).unwrap();
+            let orbit = Orbit::new(60, 199, 1).unwrap();
+            let adaptive = Estimand::Adaptive.statistics();
+            let found = pairs.compare(&orbit, adaptive, 0.01, 1e-3).unwrap();
+            let alone: &'static [Statistic] = match found.statistic {
+                Statistic::Typical => &[Statistic::Typical],
+                Statistic::LocalFloor => &[Statistic::LocalFloor],
+                Statistic::Floor => &[Statistic::Floor],
+                _ => &[Statistic::GeometricMean],
+            };
+            let named = pairs.compare(&orbit, alone, 0.01, 1e-3).unwrap();
+            assert!((named.theta - found.theta).abs() < 0.02, "{seed}: {named:?} {found:?}");
+            n_others += u32::from(found.test.selected.statistic != found.statistic);
+        }
+        assert!(n_others > 0, "the test of 0 selected the same");
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct Conclusion {
 impl Conclusion {
     /// The statistic of the estimate.
     pub fn statistic(&self) -> Statistic {
-        self.last.test.selected.statistic
+        self.last.statistic
     }
 }
 
@@ -353,7 +353,8 @@ impl SequentialTest {
         let look = self.looks[self.looks.len() - 1];
         let n_warmup =
             warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));
-        let comparison = PairedComparison { test, theta: estimate.theta, interval, alpha: level };
+        let (theta, statistic) = (estimate.theta, estimate.selected.statistic);
+        let comparison = PairedComparison { test, theta, statistic, interval, alpha: level };
         Ok(LooksInterval { comparison, interval, is_contradicted, n_warmup })
     }
 }
