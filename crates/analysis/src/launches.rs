@@ -14,8 +14,8 @@ use record::{Record, Row, Rows};
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;
 
-/// Counters and times that add up over the slices of a run. Summed probes show the average state of the core.
-const SUMS: [Metric; 10] = [
+/// Counters and times that add up over the slices of a run.
+const SUMS: [Metric; 8] = [
     Metric::WallNs,
     Metric::CpuNs,
     Metric::RunQueueWaitNs,
@@ -24,9 +24,10 @@ const SUMS: [Metric; 10] = [
     Metric::Loops,
     Metric::StalledNs,
     Metric::UnclearNs,
-    Metric::OneChainNs,
-    Metric::FourChainsNs,
 ];
+
+/// Probes of the core, of which a run has the mean: not all slices have one, so sums of two runs do not compare.
+const MEANS: [Metric; 2] = [Metric::OneChainNs, Metric::FourChainsNs];
 
 /// Merges slices into runs one by one.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ struct OpenLaunch {
     row: Row,
     ended_ns: u64,
     slices: Vec<(u64, f64)>,
+    n_probed: u64,
 }
 
 impl SliceRule {
@@ -149,7 +151,7 @@ impl Launches {
 impl OpenLaunch {
     fn of(row: &Row) -> Self {
         let first = Row { cpu: row.cpu, ..Row::new(row.step, row.arm, row.block, row.started_ns) };
-        Self { row: first, ended_ns: 0, slices: Vec::new() }
+        Self { row: first, ended_ns: 0, slices: Vec::new(), n_probed: 0 }
     }
 
     fn take(&mut self, row: &Row, slice: Option<(u64, f64)>) {
@@ -157,7 +159,8 @@ impl OpenLaunch {
         total.exit = if total.exit == 0 { row.exit } else { total.exit };
         total.timed_out |= row.timed_out;
         total.is_rejected |= row.is_rejected;
-        for metric in SUMS {
+        self.n_probed += u64::from(MEANS.iter().all(|&metric| row.get(metric).is_some()));
+        for metric in SUMS.into_iter().chain(MEANS) {
             let sum =
                 total.get(metric).into_iter().chain(row.get(metric)).reduce(u64::saturating_add);
             total.set(metric, sum);
@@ -174,6 +177,10 @@ impl OpenLaunch {
     fn finish(mut self, rule: &SliceRule) -> Row {
         let wall_ns = self.row.get(Metric::WallNs).unwrap_or(0);
         self.row.started_ns = self.ended_ns.saturating_sub(wall_ns);
+        for metric in MEANS {
+            let mean = self.row.get(metric).map(|sum| sum / self.n_probed.max(1));
+            self.row.set(metric, mean);
+        }
         self.row.value = rule.value(&self.slices);
         self.row
     }

@@ -140,6 +140,18 @@ mod tests {
         assert_eq!(values(&record, &quiet), [100.0; 12]);
     }
 
+    /// All probes found the core equally fast, whether a process has three of them or five.
+    #[test]
+    fn a_process_with_fewer_probes_had_no_faster_core() {
+        let record = sliced(12, |block, at| at == if block < 6 { 4 } else { 5 });
+        let quiet = QuietSlices::of(&record).unwrap();
+        let rows = quiet.processes(&record.header.plan, record.slices.as_ref().unwrap(), None);
+        let n_loops = |at: usize| rows.get(at, Metric::Loops).unwrap();
+        assert_ne!(n_loops(0), n_loops(11));
+        let low = crate::low_runs::low_ends(&rows, 1, Rows::headline).swap_remove(0);
+        assert_eq!(low.t0().unwrap().floor.err, Some(0.0));
+    }
+
     #[test]
     fn too_few_quiet_slices_make_no_value() {
         let record = sliced(12, |_, at| at == 1 || at == 4);

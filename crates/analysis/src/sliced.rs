@@ -100,7 +100,7 @@ pub(super) const WAIT_MIN: f64 = 0.1;
 
 pub(super) fn notes_on_slices(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     let mut notes = Vec::new();
-    let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
+    let wait = arms.iter().filter_map(ArmSummary::waited_share).fold(0.0, f64::max);
     if wait > WAIT_MIN {
         notes.push(Note { finding: Finding::WorkersWaited { share: wait }, weight: wait });
     }

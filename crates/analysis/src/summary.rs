@@ -258,6 +258,14 @@ pub struct NetTimes {
 }
 
 impl ArmSummary {
+    /// Share of the time of the slices in which their processes waited for a CPU: what clean time leaves out, or the
+    /// kernel's count between a request and its answer.
+    pub fn waited_share(&self) -> Option<f64> {
+        let sliced = self.sliced.as_ref()?;
+        let left_out = self.stalls.filter(|_| self.clean.is_some());
+        left_out.map(|it| it.stalled_mean_ns / it.wall_mean_ns).or(sliced.wait_share)
+    }
+
     /// t0 for a ratio, minus the control's if there is one. It must be above 0, and a difference by more than its
     /// error.
     pub fn ratio_t0(&self) -> Option<UncertainValue> {

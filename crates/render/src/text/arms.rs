@@ -251,7 +251,7 @@ fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: 
     if let Some(n) = found.core.and_then(|core| core.n_of_t0).filter(|&n| n < found.n_slices) {
         items.push(format!("t0 of the {n} on a quiet core"));
     }
-    if let Some(share) = found.wait_share {
+    if let Some(share) = arm.waited_share() {
         items.push(format!("waited {}", percent(share)));
     }
     if let Some(empty) = found.empty_loop_ns {
