@@ -149,12 +149,19 @@ fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<
         arms[at] = arm(results, benchmark, label);
     }
     let has_slices = |it: &BenchmarkValues| it.values.len() > n_with_values(it);
+    let is_it = |arm: &Arm, name: &str| {
+        arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&name)
+    };
+    let reference = options.reference.as_deref().map_or(Ok(0), |name| {
+        let index = arms.iter().position(|arm| is_it(arm, name));
+        index.with_context(|| format!("--reference {name:?} is none of its commands"))
+    })?;
     plan_of_imported(ImportedArms {
         arms,
         n_warmups: options.n_warmups,
         n_blocks: u32::try_from(n_blocks)?,
         in_slices: !options.is_flat && results.benchmarks.iter().any(has_slices),
-        reference: options.reference.as_deref(),
+        reference,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Plans of existing data: a part of a session, the benchmarks of a suite as one session, results of another program.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::plan::arms::Arms;
 use crate::plan::decide::decide;
@@ -57,19 +57,19 @@ impl Plan {
 
 /// Results of another program.
 #[derive(Debug)]
-pub struct ImportedArms<'a> {
+pub struct ImportedArms {
     /// The arms, with at most one empty shell, which is subtracted.
     pub arms: Vec<Arm>,
     pub n_warmups: u32,
     pub n_blocks: u32,
     /// Whether a run has several values.
     pub in_slices: bool,
-    /// The name or command of the reference, if it is not the first arm.
-    pub reference: Option<&'a str>,
+    /// Index of the reference.
+    pub reference: usize,
 }
 
-/// The plan of another program's results. Errors: the reference is not among the arms.
-pub fn plan_of_imported(results: ImportedArms<'_>) -> Result<Plan> {
+/// The plan of another program's results.
+pub fn plan_of_imported(results: ImportedArms) -> Result<Plan> {
     let ImportedArms { arms, n_warmups, n_blocks, in_slices, reference } = results;
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
     let request = SessionRequest {
@@ -83,13 +83,6 @@ pub fn plan_of_imported(results: ImportedArms<'_>) -> Result<Plan> {
         metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
         ..SessionRequest::default()
     };
-    let is_it = |arm: &Arm, name: &str| {
-        arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&name)
-    };
-    let reference = reference.map_or(Ok(0), |name| {
-        let index = arms.iter().position(|arm| is_it(arm, name));
-        index.with_context(|| format!("--reference {name:?} is none of its commands"))
-    })?;
     let role = Role::EmptyShell;
     let control = arms.iter().position(|arm| arm.role == role).map(|arm| Control { arm, role });
     let arms = Arms { arms, control, shell: None, shell_reason: ShellReason::UserChoice };
