@@ -7,6 +7,7 @@ mod graph;
 mod layout;
 mod outcome;
 mod posterior;
+mod rules;
 mod search;
 #[cfg(test)]
 mod simulation;
@@ -15,4 +16,5 @@ pub use answer::{Answer, Relation, answer};
 pub use graph::{Commit, CommitGraph};
 pub use layout::{LayoutFinding, LayoutVerdict};
 pub use outcome::Culprit;
-pub use search::{BisectSearch, Observation, SearchRules, SearchStep};
+pub use rules::SearchRules;
+pub use search::{BisectSearch, Observation, SearchStep};

@@ -10,6 +10,7 @@ use crate::bisection::graph::CommitGraph;
 use crate::bisection::layout::LayoutFinding;
 use crate::bisection::outcome::{Culprit, SearchOutcome, UnresolvedRange};
 use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
+use crate::bisection::rules::SearchRules;
 
 /// Probability from which a group is confirmed.
 const CONFIRM_FROM: f64 = 0.9;
@@ -21,22 +22,8 @@ const VAIN_MAX: u32 = 2;
 const UNCONFIRMED_MAX: u32 = 2;
 /// How much less likely a group is after an undecided confirmation.
 const UNCONFIRMED: f64 = 0.05;
-/// The margin within which a probe is like an end, as a share of the ends' difference.
-const MARGIN_SHARE: f64 = 0.25;
-/// How much of the ends' difference the estimate of a change may miss and still be all of it. A wide interval alone
-/// does not hide a second change of the opposite sign.
-const MISSED_SHARE: f64 = 1.0 / 3.0;
 /// Segments beyond this number are not searched.
 const SEGMENTS_MAX: u32 = 32;
-
-#[derive(Clone, Copy, Debug)]
-pub struct SearchRules {
-    pub alpha: f64,
-    /// Log ratio below which a probe is like an end.
-    pub margin: f64,
-    /// Whether a commit is measured in several link orders before it is called slower.
-    pub asks_layouts: bool,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
@@ -279,8 +266,8 @@ impl BisectSearch {
         self.n_ends += 1;
         // The whole range is searched for any difference. A part is searched for what remains of that difference, which
         // may be no more than rounding.
-        let is_rest =
-            self.n_ends > 1 && self.outcome.ends.is_some_and(|it| self.is_negligible(&new, &it));
+        let is_rest = self.n_ends > 1
+            && self.outcome.ends.is_some_and(|it| self.rules.is_negligible(&new, &it));
         if !new.is_different || is_rest {
             let segment = self.segments.pop_front();
             self.drop_part(segment.and_then(|segment| segment.origin));
@@ -322,20 +309,7 @@ impl BisectSearch {
 
     /// The answer of a probe in a segment with such ends.
     pub fn answer(&self, size: &Relation, of_old: &Relation, of_new: &Relation) -> Answer {
-        answer(of_old, of_new, self.margin(size))
-    }
-
-    /// The log ratio that counts as the same if the ends differ so much.
-    fn margin(&self, size: &Relation) -> f64 {
-        self.rules.margin.min(MARGIN_SHARE * size.theta().abs())
-    }
-
-    /// Whether a difference is negligible beside the ends' difference. A value without noise tells any two commits
-    /// apart.
-    fn is_negligible(&self, it: &Relation, size: &Relation) -> bool {
-        let margin = self.margin(size);
-        let is_inside = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= margin);
-        is_inside(it.lo) && is_inside(it.hi)
+        answer(of_old, of_new, self.rules.margin_of(size))
     }
 
     /// The answer of a probe in the present segment.
@@ -349,8 +323,8 @@ impl BisectSearch {
         let Some(size) = segment.size else { return };
         let group = segment.posterior.likeliest(&self.graph, &self.known);
         let commits = group.map_or_else(|| vec![head], |group| group.commits);
-        let is_confirmed = new.is_different && !self.is_negligible(&new, &size);
-        let is_whole = self.explains(&new, &size);
+        let is_confirmed = new.is_different && !self.rules.is_negligible(&new, &size);
+        let is_whole = self.rules.explains(&new, &size);
         let (lo, hi) = (segment.lo, segment.hi);
         if is_confirmed {
             self.outcome.culprits.push(Culprit { commits, base, head, size: new, layout: None });
@@ -384,23 +358,7 @@ impl BisectSearch {
 
     /// Whether the size of a change may be the whole difference of good and bad.
     pub fn is_whole(&self, change: &Relation) -> bool {
-        self.outcome.ends.is_some_and(|ends| self.explains(change, &ends))
-    }
-
-    /// Whether the size of a change may be the whole difference of a segment's ends.
-    fn explains(&self, change: &Relation, whole: &Relation) -> bool {
-        let ends = |it: &Relation| Some((it.lo?, it.hi?));
-        let missed = (change.theta() - whole.theta()).abs();
-        if missed <= self.margin(whole) {
-            return true;
-        }
-        match (ends(change), ends(whole)) {
-            (Some((lo, hi)), Some((whole_lo, whole_hi))) => {
-                let is_near = missed <= MISSED_SHARE * whole.theta().abs();
-                is_near && lo <= whole_hi && whole_lo <= hi
-            }
-            _ => true,
-        }
+        self.outcome.ends.is_some_and(|ends| self.rules.explains(change, &ends))
     }
 }
 

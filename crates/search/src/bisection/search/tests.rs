@@ -127,9 +127,9 @@ fn a_wide_interval_does_not_hide_a_second_change() {
         Machine { values: &[], error, lie: &|_| None }.relation(100.0, 100.0 + percent)
     };
     let change = of(3.0, 0.016);
-    assert!(search.explains(&change, &of(2.9, 0.001)));
-    assert!(search.explains(&change, &of(2.3, 0.001)));
-    assert!(!search.explains(&change, &of(1.5, 0.002)));
+    assert!(search.rules.explains(&change, &of(2.9, 0.001)));
+    assert!(search.rules.explains(&change, &of(2.3, 0.001)));
+    assert!(!search.rules.explains(&change, &of(1.5, 0.002)));
     // Within the margin, both are the same.
-    assert!(search.explains(&of(0.5, 0.0001), &of(0.45, 0.0001)));
+    assert!(search.rules.explains(&of(0.5, 0.0001), &of(0.45, 0.0001)));
 }
