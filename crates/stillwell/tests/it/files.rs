@@ -389,21 +389,3 @@ fn the_samples_are_there() {
         assert!(Path::new(&sample(name)).exists(), "{name}");
     }
 }
-
-#[test]
-fn two_records_in_one_file_can_be_split() {
-    let bench = Bench::new();
-    for file in ["a.swell", "b.swell"] {
-        bench.stillwell(&["run", "-o", file, "-r", "2", "true"]).ends_with(0);
-    }
-    bench.write("ab.swell", &(bench.read("a.swell") + &bench.read("b.swell")));
-    let ran = bench.stillwell(&["show", "ab.swell"]).ends_with(2);
-    let number = bench.read("a.swell").lines().count() + 1;
-    let message = format!(
-        "stillwell: ab.swell, line {number}: a second session begins here; split the file: "
-    );
-    let commands = ran.stderr.strip_prefix(&message).unwrap_or_else(|| panic!("{ran:#?}"));
-    assert!(bench.command("sh").args(["-c", commands]).status().unwrap().success());
-    assert_eq!(bench.read("1.swell"), bench.read("a.swell"));
-    assert_eq!(bench.read("2.swell"), bench.read("b.swell"));
-}

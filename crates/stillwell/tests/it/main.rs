@@ -6,6 +6,7 @@
 
 mod action;
 mod advise;
+mod audit;
 mod bench;
 mod bisect;
 mod bisect_origins;
