@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// A commit with the changes between two others, on no branch. Errors: they do not apply.
-    pub fn replayed(&self, base: &str, (from, to): (&str, &str)) -> Result<String> {
+    pub fn replayed(&self, base: &str, from: &str, to: &str) -> Result<String> {
         let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
         git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;

@@ -108,7 +108,8 @@ pub(super) fn manifest_in<M: StepManifest>(directory: &Path) -> Result<Option<M>
 
 /// The directory of a request in the state directory. The same request continues its work.
 pub(super) fn usual_directory<V: Args + Serialize>(
-    (name, verb): (&str, &V),
+    name: &str,
+    verb: &V,
     more: &[&str],
 ) -> Result<PathBuf> {
     let mut hash = Sha256::new();

@@ -133,7 +133,7 @@ impl<'p> Session<'p> {
         // Made-up times begin at zero. Pauses between visits are left out.
         let clock_origin_ns = opening.script.map_or_else(|| monotonic_ns() - ended_ns, |_| 0);
         let (writer, tail, columns) = match earlier {
-            None => opening.create(plan, (&path, &created), &started.metrics, clock_origin_ns)?,
+            None => opening.create(plan, &path, &created, &started.metrics, clock_origin_ns)?,
             Some(_) => reopen(&path)?,
         };
         let rows = RowPlace { record: absolute, columns, clock_origin_ns, next_step };
@@ -211,7 +211,8 @@ impl Opening<'_> {
     fn create(
         self,
         plan: &Plan,
-        (path, created): (&Path, &Zoned),
+        path: &Path,
+        created: &Zoned,
         metrics: &[Metric],
         clock_origin_ns: u64,
     ) -> Result<(Writer, RecordTail, Vec<String>)> {

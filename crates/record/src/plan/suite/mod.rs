@@ -94,7 +94,8 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 /// for other kinds. Errors: no benchmark is selected, two benchmarks have one name, or a setting contradicts another
 /// one or this machine.
 pub fn decide_suite(
-    (text, file): (Text<'_>, &SuiteFile),
+    text: Text<'_>,
+    file: &SuiteFile,
     candidates: &[Candidate],
     listed: &[Vec<Vec<ProgramBenchmark>>],
     said: &BenchSpec,

@@ -51,7 +51,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
             _ => Vec::new(),
         })
         .collect();
-    decide_suite((text, &file), &candidates, &listed, &said(words), &Surroundings::of(&facts, 7))
+    decide_suite(text, &file, &candidates, &listed, &said(words), &Surroundings::of(&facts, 7))
 }
 
 fn commands(suite: &Suite) -> Vec<Vec<&str>> {

@@ -12,7 +12,8 @@ pub(super) fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,
     search: &BisectSearch,
-    (base, head): (usize, usize),
+    base: usize,
+    head: usize,
     alpha: f64,
 ) -> Result<Option<Vec<ObservedLine>>> {
     let commits = search.graph().commits();

@@ -205,7 +205,7 @@ impl<'a> BisectMeasurer<'a> {
         terms: &Terms<'_>,
     ) -> Result<Result<Assessment, Unmeasured>> {
         let (path, end) = if let Some(program) = &mut self.program {
-            program.measure((&record, self.seed), revisions, terms)?
+            program.measure(&record, self.seed, revisions, terms)?
         } else {
             let mut session = self.session(record);
             let ids: Vec<&str> = revisions.iter().map(|it| &*it.git.revision).collect();

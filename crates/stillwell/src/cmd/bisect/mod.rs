@@ -87,7 +87,7 @@ pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let here = here.to_string_lossy().into_owned();
     let directory = match &verb.output.directory {
         Some(directory) => directory.clone(),
-        None => usual_directory(("bisect", verb), &[&here, &range.commits[range.hi].id])?,
+        None => usual_directory("bisect", verb, &[&here, &range.commits[range.hi].id])?,
     };
     let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
     let state = BisectState::open(directory, || {
@@ -236,7 +236,7 @@ fn observe(
         SearchStep::Probe { lo, hi, commit, alpha, .. } => (vec![commit, lo, hi], alpha),
         SearchStep::Confirm { base, head, alpha } => (vec![base, head], alpha),
         SearchStep::Layouts { base, head, alpha } => {
-            return layouts::observe(measurer, state, search, (base, head), alpha);
+            return layouts::observe(measurer, state, search, base, head, alpha);
         }
         SearchStep::Done => return Ok(Some(Vec::new())),
     };

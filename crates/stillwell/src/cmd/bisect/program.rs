@@ -65,7 +65,8 @@ impl ProgramMeasurer {
     /// Measures listed builds in turns. Returns the record and the end of the session.
     pub(super) fn measure(
         &mut self,
-        (record, seed): (&Path, u64),
+        record: &Path,
+        seed: u64,
         revisions: &[BuiltRevision],
         terms: &Terms<'_>,
     ) -> Result<(PathBuf, SessionEnd)> {

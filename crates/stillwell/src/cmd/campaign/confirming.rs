@@ -39,7 +39,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
         }
     }
     for (left_out, from, to) in all {
-        match measured(verb, &work, (&from, &to), left_out)? {
+        match measured(verb, &work, [&from, &to], left_out)? {
             Some(event) => work.keep(event)?,
             None => {
                 let text = "stillwell: interrupted; this comparison is not kept, ask for it again";
@@ -75,7 +75,7 @@ fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>
                 let (Some(from), Some(to)) = (&before.commit, &program.commit) else {
                     bail!("an attempt has no commit")
                 };
-                commit = place.replayed(&commit, (from, to))?;
+                commit = place.replayed(&commit, from, to)?;
             }
             before = (*program).clone();
         }
@@ -91,7 +91,7 @@ fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>
 fn measured(
     verb: &CampaignConfirm,
     work: &CampaignFolder,
-    (from, to): (&Program, &Program),
+    [from, to]: [&Program; 2],
     left_out: Option<usize>,
 ) -> Result<Option<CampaignEvent>> {
     let began_ns = monotonic_ns();
@@ -107,7 +107,7 @@ fn measured(
     let length = verb.runs.map_or(SessionLength::Budget, SessionLength::Blocks);
     let budget = verb.budget.unwrap_or(work.options.budget);
     let record = work.folder.new_record();
-    let found = match measurer.measure(&[&from, &to], (length, budget), record)? {
+    let found = match measurer.measure(&[&from, &to], length, budget, record)? {
         Ok(found) => found,
         Err(Unmeasured::Interrupted) => return Ok(None),
         Err(Unmeasured::Program(_, why)) => bail!("a program of the campaign fails: {why}"),

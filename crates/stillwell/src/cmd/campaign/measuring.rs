@@ -115,7 +115,8 @@ impl<'a> CampaignMeasurer<'a> {
     pub(super) fn measure(
         &mut self,
         programs: &[&Runnable],
-        (length, budget): (SessionLength, TimeSpan),
+        length: SessionLength,
+        budget: TimeSpan,
         record: PathBuf,
     ) -> Result<Result<MeasuredSession, Unmeasured>> {
         // Another seed for the next session.
@@ -126,7 +127,7 @@ impl<'a> CampaignMeasurer<'a> {
         let suite = self.options.suite.as_ref().map(|it| it.commands(&of_suite)).transpose()?;
         let mut verb = self.session(programs, suite.as_ref(), budget, record.clone());
         verb.script = made_up.as_ref().map(|it| it.path().to_owned());
-        let fair = self.fair_play((&verb.spec, programs.len()), length)?;
+        let fair = self.fair_play(&verb.spec, programs.len(), length)?;
         self.since_ns = fair.as_ref().map(|fair| fair.since_ns);
         let arms = arms(programs, suite.as_ref());
         let placed = Terms { arms, are_whole: suite.is_some(), ..Terms::default() };
@@ -159,8 +160,8 @@ impl<'a> CampaignMeasurer<'a> {
             // An attempt that is about to be accepted is worth some untimed runs.
             if audit.is_fair() && matches!(length, SessionLength::Blocks(_)) {
                 for first_arm in (0..verb.spec.commands.len()).step_by(programs.len()) {
-                    let attempt = (&verb.spec, first_arm);
-                    audit = audit.merge(fair.audit(attempt, Some(&path), &placed)?);
+                    let around = fair.audit(&verb.spec, first_arm, Some(&path), &placed)?;
+                    audit = audit.merge(around);
                 }
             }
         }
@@ -177,7 +178,8 @@ impl<'a> CampaignMeasurer<'a> {
     /// The rules of a session; `None` if the user trusts the attempts, or if nothing is accepted.
     fn fair_play(
         &self,
-        (spec, n_programs): (&RunSpec, usize),
+        spec: &RunSpec,
+        n_programs: usize,
         length: SessionLength,
     ) -> Result<Option<FairPlay>> {
         let new = &self.options.new;
@@ -193,7 +195,7 @@ impl<'a> CampaignMeasurer<'a> {
         let side = Side { half, seed, is_undercover, since_ns };
         let mut options = new.fair.clone();
         options.allow.extend(says_value(spec).then_some(CheatKind::Stdout));
-        FairPlay::begin(&options, side, (spec, n_programs)).map(Some)
+        FairPlay::begin(&options, side, spec, n_programs).map(Some)
     }
 
     fn lengthened<'b>(&self, terms: Terms<'b>, length: SessionLength) -> Terms<'b> {

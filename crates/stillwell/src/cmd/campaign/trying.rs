@@ -62,7 +62,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
             style: verb.output.style,
             ..CampaignMeasurer::new(&work.options, place, of_attempt)
         };
-        trying.attempt(&work, &mut measurer, (&verb.name, &program), level)
+        trying.attempt(&work, &mut measurer, &verb.name, &program, level)
     };
     let found = match found {
         Ok(found) => found,
@@ -181,7 +181,8 @@ impl Trying {
         &mut self,
         work: &CampaignFolder,
         measurer: &mut CampaignMeasurer<'_>,
-        (name, program): (&str, &Program),
+        name: &str,
+        program: &Program,
         level: f64,
     ) -> Result<Found> {
         let campaign = &work.campaign;
@@ -247,7 +248,7 @@ impl Trying {
         length: SessionLength,
     ) -> Result<Result<MeasuredSession, Unmeasured>> {
         let record = work.folder.new_record();
-        let measured = measurer.measure(programs, (length, self.budget), record.clone())?;
+        let measured = measurer.measure(programs, length, self.budget, record.clone())?;
         self.records.push(file_name(&record));
         self.is_spent |= has_block(&record);
         Ok(measured)

@@ -54,7 +54,8 @@ impl FairPlay {
     /// started, or the record cannot be read.
     pub fn audit(
         &self,
-        (spec, first_arm): (&RunSpec, usize),
+        spec: &RunSpec,
+        first_arm: usize,
         record: Option<&Path>,
         terms: &Terms<'_>,
     ) -> Result<AuditReport> {

@@ -44,10 +44,10 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     let half = if verb.confirm { Half::Confirm } else { Half::Try };
     let seed = verb.seed.unwrap_or(0);
     let side = Side { half, seed, is_undercover: verb.undercover, since_ns: None };
-    let fair = FairPlay::begin(&verb.options, side, (&spec, spec.commands.len()))?;
+    let fair = FairPlay::begin(&verb.options, side, &spec, spec.commands.len())?;
     let report = match verb.runs {
         Some(n_runs) => measured(&fair, &spec, n_runs)?,
-        None => fair.audit((&spec, 0), None, &Terms::default())?,
+        None => fair.audit(&spec, 0, None, &Terms::default())?,
     };
     if verb.json {
         let text = serde_json::to_string_pretty(&report)?;
@@ -70,7 +70,7 @@ fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport>
     let terms = Terms { fair_play: Some(fair.terms()), ..Terms::default() };
     let (record, end, _) = measure_quietly(&verb, &terms)?;
     ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
-    Ok(fair.verdict(&record)?.merge(fair.audit((spec, 0), Some(&record), &Terms::default())?))
+    Ok(fair.verdict(&record)?.merge(fair.audit(spec, 0, Some(&record), &Terms::default())?))
 }
 
 fn text_of(report: &AuditReport) -> String {

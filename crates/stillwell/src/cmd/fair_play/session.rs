@@ -80,7 +80,8 @@ impl FairPlay {
     pub fn begin(
         options: &FairPlayOptions,
         side: Side,
-        (spec, n_programs): (&RunSpec, usize),
+        spec: &RunSpec,
+        n_programs: usize,
     ) -> Result<Self> {
         let fresh = options.fresh.as_ref().map(|fresh| {
             fresh.canonicalize().with_context(|| format!("--fresh {}", fresh.display()))

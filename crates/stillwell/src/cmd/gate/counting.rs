@@ -40,6 +40,15 @@ pub(super) struct Counting {
     when: GateCounting,
 }
 
+/// What is left of the gate for counts.
+pub(super) struct CountingLimits {
+    pub left_ns: u64,
+    /// The error rate of the gate, in percent.
+    pub alpha_pct: f64,
+    /// The slowdown that fails the gate.
+    pub limit: f64,
+}
+
 /// The results of the counts.
 #[derive(Default)]
 pub(super) struct Work {
@@ -79,10 +88,12 @@ impl Counting {
     pub(super) fn count(
         &self,
         verb: &GateVerb,
-        (trees, pairs): (&Trees, &[Pair]),
+        trees: &Trees,
+        pairs: &[Pair],
         timed: &Assessment,
-        (left_ns, alpha_pct, limit): (u64, f64, f64),
+        limits: CountingLimits,
     ) -> Result<Work> {
+        let CountingLimits { left_ns, alpha_pct, limit } = limits;
         let mut work = Work { counter: Some(self.counter.name()), ..Work::default() };
         let all = Timed::of(&timed.record, timed, limit);
         let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);

@@ -30,7 +30,7 @@ use render::gate_document;
 use render::gate_result::GateResult;
 use render::pull_request;
 
-use counting::{Counting, Work};
+use counting::{Counting, CountingLimits, Work};
 use pairs::{Changes, Pair};
 use suite::{SuiteRequest, measure};
 use trees::Trees;
@@ -76,7 +76,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         true => Measured::default(),
         false => Measured::of(verb, &trees, &changes, counting.as_ref())?,
     };
-    write_result(verb, (&trees, changes), &measured)
+    write_result(verb, &trees, changes, &measured)
 }
 
 #[derive(Default)]
@@ -118,8 +118,8 @@ impl Measured {
             // The time of the analysis is not taken from the counts.
             let kept_ns = budget_ns - counting.time_budget_ns(budget_ns);
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
-            let limits = (left_ns, alpha_pct, fail_on(verb).limit());
-            measured.work = counting.count(verb, (trees, &changes.pairs), timed, limits)?;
+            let limits = CountingLimits { left_ns, alpha_pct, limit: fail_on(verb).limit() };
+            measured.work = counting.count(verb, trees, &changes.pairs, timed, limits)?;
         }
         Ok(measured)
     }
@@ -128,7 +128,8 @@ impl Measured {
 /// Judges the results, and writes the requested files. Returns the exit code.
 fn write_result(
     verb: &GateVerb,
-    (trees, changes): (&Trees, Changes),
+    trees: &Trees,
+    changes: Changes,
     measured: &Measured,
 ) -> Result<u8> {
     let mut failing = changes.failing;

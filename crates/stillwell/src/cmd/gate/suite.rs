@@ -41,7 +41,7 @@ pub(super) fn measure(
     failing: &[String],
 ) -> Result<(Option<Assessment>, u8)> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let (file, mut known) = suite_of(&folder, trees, (pairs, request.are_named))?;
+    let (file, mut known) = suite_of(&folder, trees, pairs, request.are_named)?;
     known.failing = failing.to_vec();
     let directory = request.directory;
     let bench = BenchVerb::new(bench_spec(verb, &file, request), "/".into());
@@ -87,7 +87,8 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
 fn suite_of(
     folder: &TempDir,
     trees: &Trees,
-    (pairs, are_named): (&[Pair], bool),
+    pairs: &[Pair],
+    are_named: bool,
 ) -> Result<(PathBuf, KnownPrograms)> {
     let mut known = KnownPrograms::default();
     let directories =

@@ -50,7 +50,8 @@ impl<'a> RaceMeasurer<'a> {
     pub(super) fn new(
         verb: &'a RaceVerb,
         manifest: &'a RaceManifest,
-        (labels, suite): (&'a [String], Option<&'a RaceSuite>),
+        labels: &'a [String],
+        suite: Option<&'a RaceSuite>,
     ) -> Result<Self> {
         let played = verb.script.as_deref().map(PlayedTimes::read).transpose()?;
         Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })

@@ -49,10 +49,15 @@ pub fn race(verb: &RaceVerb) -> Result<u8> {
     let manifest = &state.manifest;
     std::env::set_current_dir(&manifest.here)
         .with_context(|| format!("cannot go to {}", manifest.here))?;
-    let arms = (&*manifest.commands, &*manifest.names);
     let is_over = has_ended(&state.directory);
     let suite = manifest.suite.clone().filter(|_| !is_over);
-    let contest = Contest::new(&asked, arms, suite, Path::new(&manifest.here))?;
+    let contest = Contest::new(
+        &asked,
+        &manifest.commands,
+        &manifest.names,
+        suite,
+        Path::new(&manifest.here),
+    )?;
     if !is_over {
         require_same_programs(manifest, &contest)?;
     }
@@ -84,7 +89,8 @@ impl Contest {
     /// Builds the variants of a suite if they race.
     fn new(
         verb: &RaceVerb,
-        (commands, names): (&[String], &[String]),
+        commands: &[String],
+        names: &[String],
         suite: Option<KeptSuite>,
         here: &Path,
     ) -> Result<Self> {
@@ -104,8 +110,7 @@ fn begin(verb: &RaceVerb) -> Result<u8> {
     let suite = verb.suite.as_deref().map(KeptSuite::read).transpose()?;
     let (commands, names) = arms::asked(verb, suite.as_ref())?;
     // A mistake creates no directory.
-    let asked = (&*commands, &*names);
-    let contest = Contest::new(verb, asked, suite.clone(), Path::new(&here))?;
+    let contest = Contest::new(verb, &commands, &names, suite.clone(), Path::new(&here))?;
     let programs = contest.programs.clone();
     let directory = match &verb.output.directory {
         Some(directory) => {
@@ -121,7 +126,7 @@ fn begin(verb: &RaceVerb) -> Result<u8> {
             let more = [&*here].into_iter().chain(commands.iter().map(|it| &**it));
             let more: Vec<&str> =
                 more.chain(programs.iter().map(|it| it.as_deref().unwrap_or_default())).collect();
-            next_directory(&usual_directory(("race", verb), &more)?)
+            next_directory(&usual_directory("race", verb, &more)?)
         }
     };
     let made =
@@ -165,7 +170,7 @@ fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
     let plan = &contest.plan;
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
     let mut race = Race::new(labels.len(), rules_of(verb, plan, manifest.seed));
-    let mut measurer = RaceMeasurer::new(verb, &manifest, (&labels, contest.suite.as_ref()))?;
+    let mut measurer = RaceMeasurer::new(verb, &manifest, &labels, contest.suite.as_ref())?;
     let is_told = verb.output.answer.is_text();
     if is_told {
         let n_benchmarks = manifest.suite.as_ref().map(KeptSuite::names).transpose()?;

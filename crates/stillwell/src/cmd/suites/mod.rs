@@ -81,14 +81,14 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         }
         let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
         return guarded(verb, |guard| {
-            session::measure(spec, &manifest, directory, (&survey, guard), interrupt)
+            session::measure(spec, &manifest, directory, &survey, guard, interrupt)
         });
     }
     let path = suite_path(spec).context("a suite file is needed")?;
     exports::check(&spec.session.output.exports, spec.session.output.json)?;
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
-    let mut suite = read.decide(verb, (&builder, known), &survey);
+    let mut suite = read.decide(verb, &builder, known, &survey);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
@@ -98,8 +98,8 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     drop(builder);
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
-        let copies = (&*copies, &mut are_needed);
-        measured(verb, (path, read.text), (suite, known), copies, &survey, interrupt)
+        let planned = PlannedSuite { document: read, suite, known, copies: &copies };
+        planned.measure(verb, &survey, interrupt, &mut are_needed)
     });
     if !are_needed {
         builds::remove(&copies);
@@ -114,39 +114,51 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     }
 }
 
-/// Measures a planned suite. `copies`: builds for this session alone. Sets `are_needed` when a resumed session would
-/// need them.
-fn measured(
-    verb: &BenchVerb,
-    (path, text): (&Path, String),
-    (suite, known): (Suite, &KnownPrograms),
-    (copies, are_needed): (&[PathBuf], &mut bool),
-    survey: &Survey,
-    interrupt: Rc<Interrupt>,
-) -> Result<u8> {
-    let spec = &verb.spec;
-    if spec.list {
-        return list::benchmarks(&suite, spec.session.output.json);
+/// A suite before its session.
+struct PlannedSuite<'a> {
+    document: SuiteDocument,
+    suite: Suite,
+    known: &'a KnownPrograms,
+    /// The builds for this session alone.
+    copies: &'a [PathBuf],
+}
+
+impl PlannedSuite<'_> {
+    /// Measures the suite. Sets `are_needed` when a resumed session would need the copies.
+    fn measure(
+        self,
+        verb: &BenchVerb,
+        survey: &Survey,
+        interrupt: Rc<Interrupt>,
+        are_needed: &mut bool,
+    ) -> Result<u8> {
+        let Self { document: SuiteDocument { path, text, .. }, suite, known, copies } = self;
+        let spec = &verb.spec;
+        if spec.list {
+            return list::benchmarks(&suite, spec.session.output.json);
+        }
+        if let Some(record) = one_record(spec) {
+            // The session of a record catches ^C itself.
+            drop(interrupt);
+            return guarded(verb, |guard| measure_one(spec, &suite, record, survey, guard));
+        }
+        let now = Zoned::now();
+        let directory = match &spec.session.output.record {
+            Some(directory) => directory.clone(),
+            None => record::new_path(&now)?.with_extension("suite"),
+        };
+        let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
+        manifest.copies = copies.to_vec();
+        manifest.failing.clone_from(&known.failing);
+        manifest.create(&directory, Readers::of(spec.session.output.shared))?;
+        known.link_into(&directory)?;
+        // The session removes the copies when it is done.
+        *are_needed = true;
+        guarded(verb, |guard| {
+            session::measure(spec, &manifest, &directory, survey, guard, interrupt)
+        })
     }
-    if let Some(record) = one_record(spec) {
-        // The session of a record catches ^C itself.
-        drop(interrupt);
-        return guarded(verb, |guard| measure_one(spec, &suite, record, (survey, guard)));
-    }
-    let now = Zoned::now();
-    let directory = match &spec.session.output.record {
-        Some(directory) => directory.clone(),
-        None => record::new_path(&now)?.with_extension("suite"),
-    };
-    let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-    let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
-    manifest.copies = copies.to_vec();
-    manifest.failing.clone_from(&known.failing);
-    manifest.create(&directory, Readers::of(spec.session.output.shared))?;
-    known.link_into(&directory)?;
-    // The session removes the copies when it is done.
-    *are_needed = true;
-    guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard), interrupt))
 }
 
 fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> Result<u8> {
@@ -174,7 +186,8 @@ fn measure_one(
     spec: &BenchSpec,
     suite: &Suite,
     record: &Path,
-    (survey, guard): (&Survey, &mut Guard),
+    survey: &Survey,
+    guard: &mut Guard,
 ) -> Result<u8> {
     let [member] = suite.members.as_slice() else {
         bail!(
@@ -279,7 +292,8 @@ impl SuiteDocument {
     fn decide(
         &self,
         verb: &BenchVerb,
-        (builder, known): (&Builder, &KnownPrograms),
+        builder: &Builder,
+        known: &KnownPrograms,
         survey: &Survey,
     ) -> Result<Suite> {
         let spec = &verb.spec;
@@ -298,10 +312,8 @@ impl SuiteDocument {
         });
         let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;
         let candidates = candidates(text, &self.file, &built, shown)?;
-        let listed: Vec<_> = candidates
-            .iter()
-            .map(|it| listed(it, spec, (builder, known)))
-            .collect::<Result<_>>()?;
+        let listed: Vec<_> =
+            candidates.iter().map(|it| listed(it, spec, builder, known)).collect::<Result<_>>()?;
         let SessionOptions { workers, judgement, .. } = &spec.session;
         let guard = Guard::bare(workers.machine.rights);
         let mut around = surroundings(&Host::new(&verb.host_root), &guard, survey, false)?;
@@ -309,7 +321,7 @@ impl SuiteDocument {
         if candidates.iter().any(|it| decides(it) == Some(DecideOn::Instructions)) {
             around.counters = Some(instruction_counters(workers.machine.rights.as_root));
         }
-        let suite = decide_suite((text, &self.file), &candidates, &listed, spec, &around)?;
+        let suite = decide_suite(text, &self.file, &candidates, &listed, spec, &around)?;
         told_gap(&around, &workers.machine.placement);
         Ok(suite)
     }
@@ -319,7 +331,8 @@ impl SuiteDocument {
 fn listed(
     candidate: &Candidate,
     spec: &BenchSpec,
-    (builder, known): (&Builder, &KnownPrograms),
+    builder: &Builder,
+    known: &KnownPrograms,
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, only } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;

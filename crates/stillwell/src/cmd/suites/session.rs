@@ -33,7 +33,8 @@ pub fn measure(
     spec: &BenchSpec,
     manifest: &SuiteManifest,
     directory: &Path,
-    (survey, guard): (&Survey, &mut Guard),
+    survey: &Survey,
+    guard: &mut Guard,
     interrupt: Rc<Interrupt>,
 ) -> Result<u8> {
     let _lock = SuiteManifest::lock(directory)?;
