@@ -164,8 +164,8 @@ fn wrong_files_are_named_with_what_is_wrong() {
     for (file, said) in [
         ("cut.json.gz", "cannot unpack gzip"),
         ("empty.json", "the file is empty"),
-        ("other.txt", "what this file is cannot be told"),
-        ("none.json", "what this file is cannot be told"),
+        ("other.txt", "its format is not known"),
+        ("none.json", "its format is not known"),
         ("warm.json", "there are no values"),
         ("no-such.json", "cannot read no-such.json"),
         ("nothing", "is a directory"),

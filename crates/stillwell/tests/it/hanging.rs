@@ -128,7 +128,7 @@ fn a_record_with_a_hole_is_an_error_at_its_line() {
     std::fs::File::create(bench.path("hole.swell")).unwrap().set_len(3 << 30).unwrap();
     limited(&["show", "hole.swell"]).ends_with(2).says(&["hole.swell", "not a Stillwell record"]);
     std::fs::File::create(bench.path("hole.json")).unwrap().set_len(3 << 30).unwrap();
-    limited(&["show", "hole.json"]).ends_with(2).says(&["hole.json", "cannot be told"]);
+    limited(&["show", "hole.json"]).ends_with(2).says(&["hole.json", "its format is not known"]);
     limited(&["show", "/dev/zero"]).ends_with(2).says(&["/dev/zero is a device"]);
 }
 

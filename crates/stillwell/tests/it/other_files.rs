@@ -155,7 +155,7 @@ fn folders_patterns_and_standard_input_in_all_verbs_that_read() {
             let ran = bench.stillwell(&[words, files].concat());
             if pattern {
                 // A pattern is what the user said, also of a file that cannot be read.
-                ran.ends_with(2).says(&["notes.txt", "cannot be told"]);
+                ran.ends_with(2).says(&["notes.txt", "its format is not known"]);
                 continue;
             }
             let found = ran.ends_with(0).stdout;

@@ -70,7 +70,8 @@ env = { LOG = "@/where" }
         &text.replace('@', bench.path("").to_str().unwrap().trim_end_matches('/')),
     );
     let ran = measured(&bench, &bench, &["--runs", "8", "-o", "out"]).ends_with(0);
-    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
+    // One line for all link orders.
+    assert_eq!(ran.stderr.matches("building before").count(), 1, "{}", ran.stderr);
     let trees = built(&bench);
     assert_eq!(trees.len(), 5);
     let mut layouts = std::collections::BTreeSet::new();
@@ -100,7 +101,8 @@ env = { LOG = "@/where" }
     let (copied, elsewhere) = (text.replace("revision = \"HEAD~1\"\n", ""), Bench::new());
     bench.write("suite.toml", &copied.replace('@', "/tmp"));
     let ran = measured(&bench, &elsewhere, &["--runs", "1", "-o", "copied"]).ends_with(0);
-    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
+    // One line for all link orders.
+    assert_eq!(ran.stderr.matches("building before").count(), 1, "{}", ran.stderr);
     let left = built(&elsewhere);
     assert!(left.len() == 1 && !left[0].to_str().unwrap().contains("-link"), "{left:?}");
     let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
