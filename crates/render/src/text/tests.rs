@@ -82,6 +82,21 @@ fn two_arms_with_everything() {
     insta::assert_snapshot!("two_arms_in_brief", brief(&record, &analysis));
 }
 
+/// The table has the reference's t0 × ratio. An own t0 that is far from it says what it is.
+#[test]
+fn a_t0_far_from_the_table_says_why_it_is_there() {
+    let record = record(&["a", "b"]);
+    let label = "(of its runs alone; above, the reference's t0 × ratio)";
+    let n_labels = |own_ns: f64| {
+        let mut analysis = analysis(&record, &[1e6, own_ns]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(1.025, 1.01, 1.04)));
+        let text = show(&record, &analysis, None);
+        assert!(text.contains("1.025 ms") && text.matches("own t0").count() == 2, "{text}");
+        text.matches(label).count()
+    };
+    assert_eq!([0.79e6, 1.026e6].map(n_labels), [1, 0]);
+}
+
 #[test]
 fn one_arm_one_run() {
     let mut record = record(&["true"]);

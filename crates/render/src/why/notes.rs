@@ -182,6 +182,43 @@ mod tests {
     use super::*;
     use measure::profile::breakdown::breakdown;
     use measure::profile::breakdown::fixture::made_up;
+    use measure::profile::tallies::Tally;
+
+    #[test]
+    fn all_measured_blocks_are_accounted_for_and_a_count_is_given_once() {
+        let mut found = breakdown(&made_up(80, 8.0)).unwrap();
+        let first = |found: &Breakdown| notes(found).swap_remove(0);
+        assert!(
+            first(&found).starts_with("Times are means of a run in 70 of 80 blocks (the others ")
+        );
+        found.n_measured_blocks = 70;
+        assert!(first(&found).starts_with("Times are means of a run in 70 blocks; all "));
+        let also =
+            |found: &Breakdown| notes(found).iter().any(|it| it.starts_with("Also different"));
+        assert!(also(&found));
+        let what = found.counts.iter().find(|it| it.is_different).unwrap().name.to_owned();
+        let (means, p) = (vec![1.0, 2.0], Some(0.001));
+        found.tallies =
+            vec![Tally { what, function: None, means, estimate: 1.0, half_width: 0.1, p }];
+        assert!(!also(&found), "the table has it");
+    }
+
+    /// Points are those of the sentences, and rows beside the whole have none.
+    #[test]
+    fn the_table_has_points_of_the_first_time() {
+        let found = breakdown(&made_up(80, 8.0)).unwrap();
+        let text = crate::why::text(&found);
+        let row =
+            |name: &str| text.lines().rfind(|line| line.starts_with(name)).unwrap().to_owned();
+        let points = row("work").split_whitespace().last().unwrap().to_owned();
+        assert!(
+            text.contains(&format!("{} points more", points.trim_start_matches('+'))),
+            "{text}"
+        );
+        let cells = |name: &str| row(name).split("  ").filter(|it| !it.is_empty()).count();
+        assert_eq!(cells("= wall time") + 1, cells("= time without"), "{text}");
+        assert!(text.starts_with("On average "), "{text}");
+    }
 
     #[test]
     fn a_caller_that_only_one_program_shows_is_noted_if_it_is_more_than_the_change() {
