@@ -8,6 +8,8 @@ import shutil
 import subprocess
 
 N_VARIANTS = 4
+# This file in a directory says that it is built.
+BUILT = ".built"
 
 
 def shell(text, cwd="."):
@@ -35,22 +37,30 @@ class Project:
         return pathlib.Path(self.name.split()[0])
 
     def prepare(self):
-        """Fetches and builds it. Returns its directory."""
+        """Fetches and builds it, unless that is done. Returns its directory."""
         folder = self.folder()
-        folder.mkdir()
-        shell(self.fetch, folder)
-        shell(self.build, folder / "src")
+        if not (folder / "src" / BUILT).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            shell(self.fetch, folder)
+            shell(self.build, folder / "src")
+            (folder / "src" / BUILT).touch()
         return folder / "src"
 
     def copy(self, name, source, change):
-        """Builds a copy in which the text of this file is changed by a function. Returns its directory."""
+        """Builds a copy in which the text of this file is changed by a function, unless that is done. Returns its directory."""
         copy = self.folder() / name
+        if (copy / BUILT).exists():
+            return copy
+        shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.folder() / "src", copy, symlinks=True)
+        (copy / BUILT).unlink()
         file = copy / source
         text = change(file.read_text())
         assert text != file.read_text(), f"{self.name}: {source} has no place for the change"
         file.write_text(text)
         shell(self.build, copy)
+        (copy / BUILT).touch()
         return copy
 
     def unchanged(self):

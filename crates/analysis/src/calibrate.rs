@@ -306,12 +306,12 @@ mod tests {
         DecisionRule { alpha: 0.05, ..DecisionRule::default() }
     }
 
-    fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
+    fn calibrated(series_ns: &[f64], n_replays: usize, with_tails: bool) -> PowerCalibration {
         let settings = CalibrationSettings {
             policy: policy(),
             n_replays,
             n_pairs_max: 60,
-            with_tails: true,
+            with_tails,
             seed: 1,
         };
         calibrate(series_ns, 2e6, &settings, || ()).unwrap()
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn only_tests_that_assume_a_steady_machine_are_fooled() {
-        let found = calibrated(&regimes(), 40);
+        let found = calibrated(&regimes(), 40, false);
         let alike = found.powers[0];
         // 40 x 5 % = 2 are expected. More than 6 have a probability of 0.3 %.
         assert!(alike.stillwell <= 6.0 / 40.0, "{alike:?}");
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn longer_sessions_see_less() {
-        let found = calibrated(&regimes(), 8);
+        let found = calibrated(&regimes(), 8, true);
         assert_eq!(found.budgets[0].n_pairs, 2500);
         assert_eq!(found.tails.len(), TAILS.len());
         let slowdowns = found.budgets.iter().map(|budget| match budget.visible {
