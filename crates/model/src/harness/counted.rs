@@ -16,6 +16,16 @@ pub fn needs_stepped_clock(harness: Harness) -> bool {
     harness == Harness::Criterion
 }
 
+/// Why valgrind's counts of this framework's processes mean nothing; `None` if they do.
+///
+/// Counts of two processes of `xxhash`'s benchmarks (Go 1.26) differed by a fifth, and twice the iterations often took fewer.
+pub fn no_valgrind(harness: Harness) -> Option<&'static str> {
+    (harness == Harness::Go).then_some(
+        "Go's runtime has threads of its own, and valgrind's counts of two processes differ by a fifth: \
+         only the processor can count them",
+    )
+}
+
 /// Variables of the processes that are counted. criterion's statistics use threads, whose turns differ from run to run.
 pub fn counted_environment(harness: Harness) -> &'static [(&'static str, &'static str)] {
     if harness == Harness::Criterion { &[("RAYON_NUM_THREADS", "1")] } else { &[] }

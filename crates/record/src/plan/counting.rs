@@ -78,6 +78,12 @@ impl Plan {
         self.policy.decide_on == Some(DecideOn::Instructions)
     }
 
+    /// The reason why valgrind cannot count the iterations of an arm.
+    pub(super) fn no_valgrind(&self) -> Option<&str> {
+        let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());
+        counted.find_map(|counted| counted.no_valgrind.as_deref())
+    }
+
     /// Whether the clock of runs has to go on in steps, which only valgrind's programs ask the kernel for.
     pub fn needs_stepped_clock(&self) -> bool {
         let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());

@@ -13,7 +13,8 @@ use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, countable, counted_environment, needs_stepped_clock, with_exact_iterations,
+    Harness, countable, counted_environment, needs_stepped_clock, no_valgrind,
+    with_exact_iterations,
 };
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
@@ -136,8 +137,12 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {benchmark}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let counted =
-        Some(CountedIterations { n, half, has_stepped_clock: needs_stepped_clock(harness) });
+    let counted = Some(CountedIterations {
+        n,
+        half,
+        has_stepped_clock: needs_stepped_clock(harness),
+        no_valgrind: no_valgrind(harness).map(String::from),
+    });
     let environment = with_variables(&timed.environment, counted_environment(harness));
     Ok(Arm { argv, counted, environment, value: None, ..timed })
 }

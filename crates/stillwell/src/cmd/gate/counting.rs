@@ -7,7 +7,7 @@ use crate::session::instruction_counters;
 use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
-use model::harness::{countable, needs_stepped_clock, with_exact_iterations};
+use model::harness::{countable, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::metric::Metric;
 use record::Record;
@@ -146,6 +146,8 @@ impl Counting {
                 let is_by_pmu = self.counter == InstructionCounter::Pmu;
                 if let Err(why) = with_exact_iterations(harness, &command, countable(harness, 1)) {
                     uncounted.push(format!("{}: {why}", timed.name));
+                } else if let Some(why) = no_valgrind(harness).filter(|_| !is_by_pmu) {
+                    uncounted.push(format!("the benchmarks of {}: {why}", harness.name()));
                 } else if is_by_pmu && needs_stepped_clock(harness) {
                     uncounted.push(format!("{}: {} needs valgrind", timed.name, harness.name()));
                 } else if expected_ns > left_ns {
@@ -160,6 +162,8 @@ impl Counting {
                 chosen.push(pair.with(&kept));
             }
         }
+        // One reason may hold for all benchmarks of a framework.
+        uncounted.dedup();
         chosen
     }
 }
