@@ -137,12 +137,9 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {benchmark}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let counted = Some(CountedIterations {
-        n,
-        half,
-        has_stepped_clock: needs_stepped_clock(harness),
-        no_valgrind: no_valgrind(harness).map(String::from),
-    });
+    let has_stepped_clock = needs_stepped_clock(harness);
+    let no_valgrind = no_valgrind(harness).map(String::from);
+    let counted = Some(CountedIterations { n, half, has_stepped_clock, no_valgrind });
     let environment = with_variables(&timed.environment, counted_environment(harness));
     Ok(Arm { argv, counted, environment, value: None, ..timed })
 }
