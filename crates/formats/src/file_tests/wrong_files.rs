@@ -344,10 +344,10 @@ fn what_is_not_known() {
         ("", "the file is empty"),
         (" \n", "the file is empty"),
         ("hello\n", "pyperf, hyperfine JSON, hyperfine CSV, Google"),
-        ("{}", "cannot be told"),
-        ("[1]", "cannot be told"),
-        (r#"{"benchmarks":[{"x":1}],"version":"1.0"}"#, "cannot be told"),
-        ("\u{1f}\u{8b}", "cannot be told"),
+        ("{}", "its format is not known"),
+        ("[1]", "its format is not known"),
+        (r#"{"benchmarks":[{"x":1}],"version":"1.0"}"#, "its format is not known"),
+        ("\u{1f}\u{8b}", "its format is not known"),
     ] {
         let error = detect(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expected), "{text:?}: {error}");

@@ -159,13 +159,13 @@ fn await_ready(kind: LoadKind, child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the CPUs for a load are online. Errors: a CPU is offline or does not exist.
-pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
-    let known = parse_cpu_list(online).unwrap_or_default();
+/// Checks that CPUs are in the list of those that are `online` or `present`. Errors: the first one that is not.
+pub fn check_cpus(cpus: &[usize], list: &str, kind: &str) -> Result<()> {
+    let known = parse_cpu_list(list).unwrap_or_default();
     let missing = cpus.iter().find(|cpu| !known.contains(cpu));
     ensure!(
         missing.is_none(),
-        "--cpus: CPU {} is not one of those that are online ({online})",
+        "--cpus: CPU {} is not one of those that are {kind} ({list})",
         missing.unwrap_or(&0)
     );
     Ok(())

@@ -26,7 +26,7 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     if let (Some(cpus), Some(online)) =
         (&cpus, Host::new("/").read("sys/devices/system/cpu/online"))
     {
-        load::check_cpus(cpus, &online)?;
+        load::check_cpus(cpus, &online, "online")?;
     }
     if !verb.command.is_empty() {
         supervised::check(&verb.command, !verb.rights.as_root)?;

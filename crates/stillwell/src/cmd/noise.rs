@@ -105,8 +105,9 @@ fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
 /// The named CPUs, or all that this process may use.
 fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     if let Some(cpus) = &verb.cpus {
-        let online = host::look(host).facts.cpus_online;
-        online.map_or(Ok(()), |online| check_cpus(&cpus.0, &online))?;
+        // One that is offline is told in the report, with the reason.
+        let present = host.read("sys/devices/system/cpu/present");
+        present.map_or(Ok(()), |present| check_cpus(&cpus.0, present.trim(), "present"))?;
         return Ok(cpus.0.clone());
     }
     let facts = host::look(host).facts;

@@ -17,7 +17,7 @@ fn errors_name_what_is_wrong() {
     for (line, said) in [
         ("why none.swell", "there is no record none.swell; `stillwell show --list` lists"),
         ("race true /bin/true -o file", "file is no directory; the records of a race are in one"),
-        ("noise --cpus 999", "--cpus: CPU 999 is not one of those that are online"),
+        ("noise --cpus 999", "--cpus: CPU 999 is not one of those that are present"),
         ("run --output /no/directory true", "cannot open /no/directory for the output"),
         ("timeit  ", "a statement is empty"),
     ] {

@@ -109,7 +109,7 @@ fn a_program_without_symbols_is_named_with_the_remedy() {
     let text = bench.stillwell(&["why", "-r", "40", "./old", "./new"]).ends_with(0).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("no symbols for some functions: build with -g"), "{text}");
-    assert!(words.contains("A point is one per cent of the time of ./old."), "{text}");
+    assert!(words.contains("A point is one per cent of the time of ./old"), "{text}");
 }
 
 /// Two callers of one function, without frame pointers.
