@@ -86,7 +86,7 @@ install: ## the program, its manual page and its completions: PREFIX [/usr/local
 	$(WRITER) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
 
 demo: rust ## compare two real commands of this machine
-	@test -x $(STILLWELL) || echo 'First the program is built: about two minutes, once.'
+	@test -x $(STILLWELL) || echo 'First the program is built: some 90 s on two CPUs, once.'
 	@$(MAKE) --no-print-directory build
 	@mkdir -p target/demo
 	@seq 1 400000 > target/demo/data.txt

@@ -15,8 +15,8 @@ use host::sys;
 use host::{Host, Process};
 use record::Survivors;
 
-/// Time for a process to end by itself after its run, ns. Helpers of honest programs notice their parent's end by a
-/// closed pipe (Python's `resource_tracker`).
+/// Time for a process to end by itself after its run and the hooks, ns. Helpers of honest programs notice their parent's end
+/// by a closed pipe (Python's `resource_tracker`). What a hook has killed may need a CPU to end.
 const GRACE_NS: u64 = 100_000_000;
 /// Time between two checks, ns.
 const LOOK_NS: u64 = 1_000_000;
@@ -59,7 +59,6 @@ pub struct SurvivorWatch {
 struct FreshSurvivors {
     id: RowId,
     run: u32,
-    ended_ns: u64,
     processes: BTreeMap<u32, Process>,
 }
 
@@ -84,7 +83,7 @@ impl SurvivorWatch {
     /// Notes what a run left behind, or ends it. `run`: its process id, which has been reaped. `is_cut`: whether the
     /// run itself was ended.
     pub fn after_run(&mut self, id: RowId, run: i32, is_cut: bool) -> Option<Survivors> {
-        let (run, ended_ns) = (run.cast_unsigned(), monotonic_ns());
+        let run = run.cast_unsigned();
         self.of_hooks = living(&self.of_hooks);
         // A thousand that stay need not be read again after each run.
         let mut processes =
@@ -98,7 +97,7 @@ impl SurvivorWatch {
             return None;
         }
         let n_cut = u32::try_from(processes.len()).unwrap_or(u32::MAX);
-        let fresh = FreshSurvivors { id, run, ended_ns, processes };
+        let fresh = FreshSurvivors { id, run, processes };
         if is_cut {
             return self.end_survivors(fresh).map(|ended| Survivors { n_ended: n_cut, ..ended });
         }
@@ -111,10 +110,10 @@ impl SurvivorWatch {
 
     /// The processes that the last run left behind and that are still there after its hooks.
     pub fn settle(&mut self) -> Option<Survivors> {
-        let FreshSurvivors { id, run, ended_ns, mut processes } = self.fresh.take()?;
+        let FreshSurvivors { id, run, mut processes } = self.fresh.take()?;
         processes = living(&processes);
-        while !processes.is_empty() && self.n_waits_left > 0 && monotonic_ns() < ended_ns + GRACE_NS
-        {
+        let until_ns = monotonic_ns() + GRACE_NS;
+        while !processes.is_empty() && self.n_waits_left > 0 && monotonic_ns() < until_ns {
             wait_for(&mut [], LOOK_NS).ok();
             processes = living(&processes);
         }

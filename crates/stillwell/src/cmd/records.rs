@@ -257,7 +257,13 @@ fn listed(path: &Path) -> Result<ListedRecord> {
     let path = path.to_owned();
     if record::is_suite(&path) {
         let suite = SuiteManifest::read(&path)?;
-        let what = format!("suite {}", suite.file);
+        let members = &suite.suite.members;
+        // The file of a gate is temporary.
+        let is_gate = members.iter().any(|it| it.plan.suite.as_ref().is_some_and(|it| it.is_gate));
+        let what = match suite.command_line.get(1..) {
+            Some(words) if is_gate => shell_words::join(words),
+            _ => format!("suite {}", suite.file),
+        };
         return Ok(ListedRecord { created: suite.created, what, path });
     }
     let (_, Header { created, plan, .. }) = RecordTail::open(&path)?;

@@ -56,7 +56,9 @@ fn a_program_lists_its_benchmarks_once() {
     let asked = bench.path("asked").display().to_string();
     let program = google_benchmark(1300);
     bench.script("new/sums", &program.replacen('\n', &format!("\necho \"$*\" >> '{asked}'\n"), 1));
-    gate(&bench, &[]).ends_with(1);
+    bench.stillwell(&["gate", "--old", "old", "--new", "new"]).ends_with(1);
+    let list = bench.stillwell(&["show", "--list"]).ends_with(0).stdout;
+    assert!(list.contains("gate --old old --new new "), "{list}");
     let asked = bench.read("asked");
     let lists = asked.lines().filter(|line| line.contains("--benchmark_list_tests"));
     assert_eq!(lists.count(), 1, "{asked}");
