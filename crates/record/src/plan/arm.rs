@@ -81,8 +81,8 @@ pub struct CountedIterations {
     /// Whether the clock of the processes goes on by the same step at each reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_stepped_clock: bool,
-    /// The reason why only the processor can count them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The reason why only the processor can count them. It is of use until the counter is chosen.
+    #[serde(skip)]
     pub no_valgrind: Option<String>,
 }
 
