@@ -22,8 +22,7 @@ fn is_unit(number: &str, word: &str) -> bool {
         || (UNITS.contains(&unit) && number.ends_with(|it: char| it.is_ascii_digit()))
 }
 
-/// The pieces of a text that stay on one line: its words, a number with its unit, and what is in backticks, which somebody
-/// copies.
+/// The pieces of a text that stay on one line: words, numbers with their unit, and all between backticks (to be copied).
 pub fn pieces<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     // The piece in which a backtick was opened.

@@ -91,7 +91,7 @@ pub(super) fn ask_for_names(plan: &mut Plan) {
 }
 
 impl Plan {
-    /// The same plan with other words of its command lines, where there are any.
+    /// The plan with words of its command lines replaced, where `other` has a replacement.
     pub fn with_words(mut self, other: impl Fn(&str) -> Option<String>) -> Self {
         for word in self.arms.iter_mut().flat_map(|arm| &mut arm.argv) {
             *word = other(word).unwrap_or_else(|| std::mem::take(word));

@@ -192,7 +192,7 @@ fn a_file_chooses_nothing_that_is_executed_read_or_written() {
     assert!(why("stillwell timeit a", "python_arg").contains("give --python-arg on the command"));
     // The variable is the user's own.
     check("stillwell run a", Some("-s make"), None, Ok(("run -s make a", &["STILLWELL_OPTIONS"])));
-    // A new option is here after somebody has thought of a hostile checkout.
+    // Before you add an option here: what could a hostile checkout do with it?
     let all = command();
     let options = verbs(&all).flat_map(|(_, verb)| verb.get_arguments());
     let taken = options.filter(|it| it.get_action().takes_values() && is_harmless(it));
