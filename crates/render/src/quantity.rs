@@ -3,7 +3,7 @@
 use crate::ratios::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
 use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
-use analysis::verdict::Verdict;
+use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use model::values::{Better, DecideOn};
 use record::plan::{DecisionRule, Plan};
 
@@ -18,6 +18,13 @@ pub(super) enum QuantityWords {
     Amount { verb: &'static str, plural: &'static str, noun: &'static str, is_count: bool },
     /// The value that a program prints.
     Value(Better),
+}
+
+/// Whether an open comparison is below the limit of its gate, which asks for no more.
+pub(super) fn is_within_limit(judgement: &Judgement, plan: &Plan) -> bool {
+    judgement.verdict == Verdict::Undecided
+        && plan.slower_limit > 0.0
+        && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass
 }
 
 impl QuantityWords {
@@ -69,6 +76,15 @@ impl QuantityWords {
         match self {
             Self::Amount { noun, .. } => noun.trim_end_matches(" (valgrind)"),
             Self::Time | Self::Value(_) => "median",
+        }
+    }
+
+    /// The verdict in a word; [`is_within_limit`] has its own.
+    pub(super) fn judged(self, judgement: &Judgement, plan: &Plan) -> &'static str {
+        match is_within_limit(judgement, plan) {
+            true if self.is_time() => "NOT SLOWER",
+            true => "NOT WORSE",
+            false => self.verdict(judgement.verdict),
         }
     }
 

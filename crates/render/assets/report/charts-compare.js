@@ -198,7 +198,7 @@ charts.scan = (context) => {
     height: 280,
     marginBottom: 36,
     x: { label: scan.parameter, type: scan.is_numeric ? (context.all ? "log" : "linear") : "point", ticks: scan.is_numeric && points.length <= 12 ? [...new Set(points.map((point) => point.x))] : undefined, tickFormat: scan.is_numeric ? "~r" : undefined },
-    y: { label: axisLabel(unit, "t0"), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
+    y: { label: axisLabel(unit, "own t0"), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
     marks: [
       ...curves.map(([at, own]) => Plot.line(own, { x: "x", y: "y", stroke: "var(--soft)", strokeWidth: 1.5, strokeDasharray: DASHES[at % DASHES.length], className: `mark-curves mark-curve-${at}` })),
       Plot.link(points, { x1: "x", x2: "x", y1: "y1", y2: "y2", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 2, className: "mark-errors" }),

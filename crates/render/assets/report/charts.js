@@ -137,7 +137,7 @@ charts.time = (context) => {
       Plot.rect(slices, { x1: "from", x2: "to", y1: "lower", y2: "upper", fill, fillOpacity: 0.35, clip: true, className: "mark-slices-25-to-75-" }),
       Plot.line(slices, { x: "mid", y: "median", z: "arm", stroke: fill, strokeWidth: 1.4, clip: true, className: "mark-slices-median" }),
       Plot.dot(inside, { x: "x", y: "y", r: points.length > 800 ? 1.6 : 2.4, fill: (point) => (point.isWarmup ? "none" : fill(point)), stroke: fill, strokeWidth: 0.8, fillOpacity: 0.75, className: "mark-rows" }),
-      Plot.dot(above, { x: "x", y: "y", r: 3, symbol: "triangle", stroke: fill, fill: "var(--plot-background)", className: "mark-rows-above" }),
+      Plot.dot(above, { x: "x", y: "y", r: 3, symbol: "triangle", stroke: fill, fill, className: "mark-rows-above" }),
       ...lanes,
       tip([...inside, ...above], { x: "x", y: "y" }),
       tip(slices, { x: "mid", y: "median" }, Plot.pointerX),
@@ -145,7 +145,7 @@ charts.time = (context) => {
   });
   const notes = [];
   if (timeline.kind === "sliced") notes.push(`${d3.format(",")(timeline.n)} rows are too many to draw one by one: each bar is a slice of time with all its rows (smallest, 25 %, median, 75 %, largest), and the dots are the ${points.length} rows with extreme values.`);
-  if (above.length) notes.push(above.length === 1 ? '1 row above the frame is the triangle at its edge; "all, log" shows where it is.' : `${above.length} rows above the frame are the triangles at its edge; "all, log" shows where they are.`);
+  if (above.length) notes.push(above.length === 1 ? '1 row above the frame is the filled triangle at its edge; "all, log" shows where it is.' : `${above.length} rows above the frame are the filled triangles at its edge; "all, log" shows where they are.`);
   if (points.some((point) => point.isWarmup)) notes.push("Hollow: warm-ups.");
   const rows = () => points.map((point) => [name(context, point.arm), timeline.rows.step[point.i], timeline.rows.block[point.i] ?? "warm-up", digits(point.x), digits(point.y), point.events.map(({ event }) => EVENTS[event][0]).join(", ")]);
   const key = kinds.map((kind) => ({ marks: [`mark-event-${kind}`], text: EVENTS[kind][0] }));

@@ -49,6 +49,15 @@ const SIZES: [CurveSize; 2] = [
     CurveSize { class: "narrow", width: 370.0, height: 320.0, numbers: &[0.0, 0.5, 1.0] },
 ];
 
+/// Classes of marks, in the order of the legend.
+const KEY: [(&str, &str); 5] = [
+    ("old", "like the old"),
+    ("new", "like the new"),
+    ("neither", "neither"),
+    ("open", "undecided"),
+    ("end", "an end, or only confirmed"),
+];
+
 pub struct StepRecord<'a> {
     pub observation: &'a Observation,
     pub record: Option<&'a str>,
@@ -66,6 +75,8 @@ struct BisectTemplate {
     cost: String,
     /// The measured quantity, above the curves.
     label: String,
+    /// Class and meaning of the marks in the curves.
+    key: Vec<(&'static str, &'static str)>,
     /// The curve in each size.
     curves: Vec<Curve>,
     steps: Vec<StepRow>,
@@ -160,6 +171,10 @@ fn template(
         class: outcome.culprits.first().map_or("none", class_of),
         sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
         cost: cost(search),
+        key: KEY
+            .into_iter()
+            .filter(|(name, _)| points.iter().any(|it| class(it.answer) == *name))
+            .collect(),
         label: format!("{} measured of {}", points.len(), counted(n_between, "commit")),
         curves: SIZES
             .iter()
@@ -205,7 +220,8 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
         };
         if let Some((what, commit, answer, seconds)) = told {
             let record = record.map(one_line).unwrap_or_default();
-            let seconds = short_time(seconds * 1e9);
+            let is_measured = seconds > 0.0;
+            let seconds = if is_measured { short_time(seconds * 1e9) } else { String::new() };
             rows.push(StepRow { what, commit, answer, seconds, record });
         }
         search.take(observation);
@@ -287,9 +303,9 @@ fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize) -> Curv
     let (culprits, n_lines) = scale.culprits(commits, &outcome.culprits);
     scale.top += LINE * n_lines as f64;
     let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
-    let number = |&share: &f64| CurveTick {
-        at: scale.x_of_share(share),
-        text: format!("{:.0}", share * scale.n()),
+    let number = |&share: &f64| {
+        let number = (share * scale.n()).round();
+        CurveTick { at: scale.x_of_share(number / scale.n()), text: number.to_string() }
     };
     let tick = |level: f64| CurveTick { at: scale.y(level.ln_1p()), text: percents(level) };
     Curve {

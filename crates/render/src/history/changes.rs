@@ -15,6 +15,7 @@ use crate::{Styles, uncertain};
 use analysis::RatioInterval;
 use analysis::verdict::Verdict;
 use search::bisection::LayoutVerdict;
+use search::history::BenchmarkResult;
 use search::history::commits::CommitRange;
 use search::history::culprits::StoredCulprit;
 use search::history::detection::NearestChange;
@@ -122,11 +123,11 @@ pub fn changes(
         .ok();
         writeln!(
             out,
-            "   between {} {} and {} {} on {}",
+            "   between {}{} and {}{} on {}",
             day(series.time_s(change.at - 1)),
-            revision(&before.result),
+            at_revision(&before.result),
             day(series.time_s(change.at)),
-            revision(&after.result),
+            at_revision(&after.result),
             one_line(&series.machine)
         )
         .ok();
@@ -241,6 +242,11 @@ pub(crate) fn culprit(found: &StoredCulprit) -> String {
     };
     let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
     format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(found.ratio))
+}
+
+/// The revision behind a date, if it is known.
+fn at_revision(result: &BenchmarkResult) -> String {
+    result.revision.as_ref().map_or_else(String::new, |_| format!(" {}", revision(result)))
 }
 
 /// A remark on the commits of a change, and its remedy.

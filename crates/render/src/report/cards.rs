@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::quantity::QuantityWords;
+use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
 use crate::uncertain;
 use crate::units::DisplayUnit;
@@ -38,7 +38,9 @@ pub(super) fn class_and_word(
     match evidence {
         Evidence::Unpaired { .. } | Evidence::None { .. } => ("none", "NO VERDICT"),
         Evidence::Paired(_) => {
-            (class(judgement.verdict), QuantityWords::of(plan).verdict(judgement.verdict))
+            let word = QuantityWords::of(plan).judged(judgement, plan);
+            let is_within = is_within_limit(judgement, plan);
+            (if is_within { "within" } else { class(judgement.verdict) }, word)
         }
     }
 }
@@ -53,10 +55,11 @@ fn class(verdict: Verdict) -> &'static str {
 }
 
 /// All classes with their words in the order of the page.
-pub(super) const CLASSES: [(&str, &str); 5] = [
+pub(super) const CLASSES: [(&str, &str); 6] = [
     ("slower", "slower"),
     ("faster", "faster"),
     ("undecided", "undecided"),
+    ("within", "not slower"),
     ("same", "the same"),
     ("none", "no verdict"),
 ];
@@ -112,7 +115,8 @@ pub(super) fn alone(
             format!(", CV {} %", uncertain::significant(cv * 100.0, 2))
         });
         let text = format!("median {median} [{} … {}]", number(q10), number(q90));
-        format!("{}{cv}, n {}", unit.label(&text), arm.n_runs)
+        let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
+        format!("{}{cv}, n {n}", unit.label(&text))
     });
     VerdictCard {
         class: "none",

@@ -31,8 +31,8 @@ pub(super) const PAGE_READINGS: PageReadings = PageReadings {
 fn reading(kind: &str, in_slices: bool) -> &'static str {
     match kind {
         "scan" => {
-            "Each dot is the noise-free time for one value of the parameter, its line the error. A straight curve grows in \
-             proportion; a bend is where something else begins to cost."
+            "Each dot is the noise-free time for one value of the parameter, its line the error, up to \
+             the fastest run. A straight curve grows in proportion; a bend is where something else begins to cost."
         }
         "histogram" if in_slices => {
             "A higher bar means more slices that took this long. What lies right of the line t0 was slowed down; two \
@@ -91,7 +91,7 @@ pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     add(
         "scan",
         "Along the parameter",
-        "t0, the noise-free time, with its error: two sessions of one program differ by more than twice \
+        "Each command's own t0, the noise-free time, with its error: two sessions of one program differ by more than twice \
          their combined errors in some 2 of 100 pairs.",
         true,
         group.scan.is_some(),

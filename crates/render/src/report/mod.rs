@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use formats::csv_cell::is_invisible;
-use minijinja::Environment;
+use minijinja::{Environment, HtmlEscape};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -72,9 +72,21 @@ pub fn write(
 /// A template filled with these values.
 pub(super) fn filled(template: &str, values: &impl Serialize) -> Result<String> {
     let values = minijinja::value::Serde(values);
+    let mut environment = Environment::new();
+    environment.add_filter("options", options);
     // The name makes minijinja escape the values.
-    let page = Environment::new().render_named_str("page.html", template, values);
+    let page = environment.render_named_str("page.html", template, values);
     page.context("the template of the page")
+}
+
+/// Marks options, which browsers would break after a hyphen.
+fn options(text: &str) -> minijinja::Value {
+    let is_option = |word: &str| word.trim_start_matches(['(', '`', '\'']).starts_with('-');
+    let words = text.split(' ').map(|word| match is_option(word) {
+        true => format!("<span class=\"option\">{}</span>", HtmlEscape(word)),
+        false => HtmlEscape(word).to_string(),
+    });
+    minijinja::Value::from_safe_string(words.collect::<Vec<_>>().join(" "))
 }
 
 /// Input of the template.

@@ -112,8 +112,10 @@ pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
         .collect();
     let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {
         let Some(metric) = find(arm, name) else { return MetricCell::default() };
-        let spread = metric.sd.filter(|sd| *sd > 0.0).map(|sd| unit.number(sd, None));
-        MetricCell { value: unit.number(metric.mean, None), spread }
+        let sd = metric.sd.filter(|sd| *sd > 0.0);
+        let decimals = sd.and_then(|sd| unit.decimals(metric.mean, Some(sd)));
+        let spread = sd.map(|sd| unit.number(sd, decimals));
+        MetricCell { value: unit.number(metric.mean, decimals), spread }
     };
     let named = || names.iter().zip(&units);
     if arms.len() <= COLUMNS_MAX {

@@ -48,6 +48,14 @@ fn the_verdict_comes_first_in_words_and_in_numbers() {
 }
 
 #[test]
+fn options_stay_in_one_piece() {
+    let marked = options("(--budget 3s) a -r <b>").to_string();
+    let expected =
+        r#"<span class="option">(--budget</span> 3s) a <span class="option">-r</span> &lt;b&gt;"#;
+    assert_eq!(marked, expected);
+}
+
+#[test]
 fn commands_and_files_never_become_markup() {
     let html = content(&page(&[&format!("./a {HOSTILE}"), "./b"], None));
     assert!(!html.contains("<img") && !html.contains("alert(1)</script>"), "{html}");

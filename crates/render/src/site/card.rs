@@ -49,7 +49,11 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     let SeriesChange { series, change, commits, culprits } = changed;
     let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
-        revision: one_line(&revision(&series.entries[at].result)),
+        revision: series.entries[at]
+            .result
+            .revision
+            .as_ref()
+            .map_or_else(String::new, |_| one_line(&revision(&series.entries[at].result))),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
@@ -90,9 +94,12 @@ pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
         Some(between) if between.n == 1 => between.newest[0].clone(),
         Some(between) => format!("{} commits", between.n),
         None => {
-            let revision = |at: usize| revision(&changed.series.entries[at].result);
             let at = changed.change.at;
-            format!("{} … {}", revision(at - 1), revision(at))
+            let sides = [at - 1, at].map(|at| &changed.series.entries[at].result);
+            match sides.iter().all(|it| it.revision.is_some()) {
+                true => sides.map(revision).join(" … "),
+                false => String::new(),
+            }
         }
     }
 }

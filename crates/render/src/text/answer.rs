@@ -3,7 +3,7 @@
 use crate::budget::{longer, to_decide};
 use crate::exported::shown_value;
 use crate::names::distinct;
-use crate::quantity::QuantityWords;
+use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::{interval_ends, percent_ends, times_text};
 use crate::t0;
 use crate::text::SummaryContext;
@@ -11,7 +11,7 @@ use crate::text::comparison::{margin, no_test};
 use crate::text::doubt::slow_text;
 use crate::uncertain;
 use crate::units::percent;
-use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
+use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
 use model::values::{Clock, ValueUnit};
 use record::plan::Plan;
@@ -102,11 +102,7 @@ pub(crate) fn pair(
                     let same = quantity.same(new, old, &margin(plan.policy));
                     format!("{same}: {}", quantity.range(new, old, shown))
                 }
-                // A gate asks for a limit: everything below it is decided.
-                Verdict::Undecided
-                    if plan.slower_limit > 0.0
-                        && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass =>
-                {
+                Verdict::Undecided if is_within_limit(judgement, plan) => {
                     let limit = percent(plan.slower_limit);
                     let slower = if quantity.is_time() { "slower" } else { "worse" };
                     let range = quantity.range(new, old, shown);

@@ -7,6 +7,7 @@ use formats::SummaryStatistics;
 use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
 use crate::names::cut_names;
+use crate::quantity::is_within_limit;
 use crate::text::comparison::{no_test, numbers_line};
 use crate::text::{SummaryContext, arms, ranked};
 use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
@@ -60,14 +61,18 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let programs = programs(page);
     let tested = || page.judged.pairs().filter(|(found, _)| found.evidence.test().is_ok());
     let n_of = |verdict| tested().filter(|(_, it)| it.verdict == verdict).count();
+    let n_within = tested().filter(|(_, it)| is_within_limit(it, page.plan)).count();
     let n = page.judged.judgements.len();
-    let (slower, faster) =
-        if page.quantity.is_time() { ("slower", "faster") } else { ("worse", "better") };
+    let (slower, faster, not_slower) = match page.quantity.is_time() {
+        true => ("slower", "faster", "not slower"),
+        false => ("worse", "better", "not worse"),
+    };
     let all = [
         (n_of(Verdict::Slower), slower),
         (n_of(Verdict::Faster), faster),
         (n_of(Verdict::Same), "the same"),
-        (n_of(Verdict::Undecided), "undecided"),
+        (n_within, not_slower),
+        (n_of(Verdict::Undecided) - n_within, "undecided"),
         (n - tested().count(), "without a verdict"),
     ];
     let said: Vec<String> =

@@ -39,7 +39,7 @@ pub(crate) fn comparison(
                 true => tested_ratio(paired, shown),
                 false => numbers(shown, paired.alpha, &of, paired.p),
             };
-            let word = QuantityWords::of(plan).verdict(judgement.verdict);
+            let word = QuantityWords::of(plan).judged(judgement, plan);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
             for sentence in sentences(paired, shown, judgement, plan) {
@@ -197,7 +197,10 @@ fn part(name: StatisticName, quantity: QuantityWords) -> String {
 }
 
 fn percent_of_level(alpha: f64) -> String {
-    format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
+    // The digits of the error rate; its third one is noise in a name.
+    let digits = uncertain::trimmed(alpha * 100.0, 2);
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    format!("{} %", uncertain::fixed((1.0 - alpha) * 100.0, decimals))
 }
 
 /// The meaning of a paired verdict and the facts around it, one sentence each.
@@ -294,13 +297,16 @@ pub(crate) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
+/// Ratios that are told in per cent; others are factors.
+const IN_PERCENT: std::ops::Range<f64> = 0.0..2.0;
+
 fn shape_text(shape: UnevenShape) -> String {
     let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
-    format!(
-        "not a uniform {what}: floor {}, typical {}",
-        signed_percent(shape.floor),
-        signed_percent(shape.typical)
-    )
+    let size = |ratio: f64| match IN_PERCENT.contains(&ratio) {
+        true => signed_percent(ratio),
+        false => format!("{} times", uncertain::significant(ratio, 3)),
+    };
+    format!("not a uniform {what}: floor {}, typical {}", size(shape.floor), size(shape.typical))
 }
 
 /// Why a test is missing.

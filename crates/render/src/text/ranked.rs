@@ -96,7 +96,7 @@ pub(crate) fn ratio_and_word(
     judgement: &Judgement,
     plan: &Plan,
 ) -> (String, String) {
-    let word = QuantityWords::of(plan).verdict(judgement.verdict).to_lowercase();
+    let word = QuantityWords::of(plan).judged(judgement, plan).to_lowercase();
     match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);

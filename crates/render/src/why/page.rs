@@ -100,11 +100,12 @@ fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> R
 
 /// How to read the flame graph.
 fn reading(graph: &FlameGraph) -> String {
-    let mut said = "Below each function is what it calls; the width is CPU time.".to_owned();
+    let mut said =
+        "Below each function is what it calls; the width is CPU time by samples.".to_owned();
     if graph.arms.len() > 1 {
         said += &format!(
-            " Red takes more time in the second program, green less; the stronger, the larger the change. Grey may have \
-             changed, but nobody can tell. The chance that any branch is coloured falsely is at most {} %.",
+            " Red takes more time in the second program, green less; the stronger, the larger the change. Grey: no \
+             change that can be told from noise. The chance that any branch is coloured falsely is at most {} %.",
             100.0 * graph.alpha
         );
     }

@@ -40,6 +40,9 @@ test("the page of a search has its answer, its curve and its steps", async (t) =
   assert.equal(await shown.locator("#curve svg.wide .culprit.faster").count(), 1);
   const marks = shown.locator("#curve svg.wide .mark");
   assert.ok((await marks.count()) >= 8);
+  // The number below a commit is its place.
+  const numbers = await shown.locator("#curve svg.wide text").evaluateAll((all) => all.filter((node) => /^\d+$/.test(node.textContent)).map((node) => [Number(node.textContent), Number(node.getAttribute("x"))]));
+  assert.ok(numbers.length >= 2 && numbers.every(([n, x]) => Math.abs(x - (64 + (n * 1020) / 32)) < 0.5), JSON.stringify(numbers));
   // GOOD is at the left end, BAD at the right one, and a slower commit lies higher.
   const at = async (locator, name) => Number(await locator.getAttribute(name));
   const [good, bad] = [marks.first().locator("circle"), marks.last().locator("circle")];

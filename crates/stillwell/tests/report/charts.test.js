@@ -127,8 +127,9 @@ test("a printed page keeps its legends and the size of its letters", async (t) =
 });
 
 test("a table that is wider than the phone says so", async (t) => {
-  known(directory, "wide.swell");
-  const file = report("wide.html", ["wide.swell"]);
+  const files = ["wide-of-a-rather-long-name.swell", "wide-of-another-long-name.swell"];
+  for (const name of files) known(directory, name, [], ["./a-rather-long-program", "./another-long-program"]);
+  const file = report("wide.html", files);
   const phone = await open(t, file, { width: 390 });
   assert.ok((await phone.locator(".swipe:visible").count()) >= 1);
   const cut = await phone.locator(".scroll.is-cut").first().evaluate((node) => [node.scrollWidth > node.clientWidth, node.tabIndex, getComputedStyle(node).backgroundImage.split("gradient").length]);

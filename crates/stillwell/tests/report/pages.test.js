@@ -160,7 +160,7 @@ test("names are whole, and one row is not rows", async (t) => {
     assert.ok((await page.locator("p.answer").innerText()).includes(`${LONG}2 is 5`));
     const label = await page.locator("[data-chart=forest] .mark-labels text").textContent();
     assert.equal(label.replaceAll(" ", ""), `${LONG}2against${LONG}1SLOWER`.replaceAll(" ", ""));
-    assert.match(await page.locator("[data-chart=time] .note").last().innerText(), /^1 row above the frame is the triangle at its edge; "all, log" shows where it is\./);
+    assert.match(await page.locator("[data-chart=time] .note").last().innerText(), /^1 row above the frame is the filled triangle at its edge; "all, log" shows where it is\./);
     assert.deepEqual([...(await misplaced(page)), ...(await unfit(page))], [], width);
   }
 });
@@ -173,6 +173,9 @@ test("tables and charts of a report fit a phone", async (t) => {
     const page = await open(t, report(`${name}.html`, `${name}.swell`), { width: 400 });
     await drawn(page);
     assert.deepEqual([...(await misplaced(page)), ...(await unfit(page))], [], name);
+    // No table scrolls: each number stands behind the name of its column.
+    assert.equal(await page.locator(".scroll.is-cut:visible").count(), 0, name);
+    assert.ok((await page.locator(".arms td[data-head^=median]").count()) > 0);
   }
 });
 

@@ -50,6 +50,7 @@ fn below_the_limit_of_a_gate_nothing_is_open() {
     let expected =
         "new is not 10 % slower than old: new takes 0.980 to 1.040 times as long as old\n";
     assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("1.010 [0.980, 1.040]  not slower"), "{text}");
 }
 
 #[test]
