@@ -213,7 +213,7 @@ fn neighbours_differ(old: Option<Neighbours>, new: Option<Neighbours>) -> Option
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     ((old - new).abs() >= SHARES_APART).then(|| {
         format!(
-            "the other thread of the core was busy at {} of the runs; now at {}\n",
+            "the other thread of the core was busy in {} of the old runs and {} of the new ones\n",
             percent(old),
             percent(new)
         )

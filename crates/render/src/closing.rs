@@ -226,13 +226,15 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
     let reason = analysis.end;
     let text = match reason {
         Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
-        Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
+        Some(EndReason::Interrupted)
+            if analysis.comparisons.iter().all(|it| it.evidence.test().is_err()) =>
+        {
             Some("interrupted: every finished run is kept")
         }
         // The error rate holds at any end: each interim analysis used only its share.
-        Some(EndReason::Interrupted) if record.header.plan.stopping != Stopping::AtTheEnd => {
-            Some("interrupted: every finished run is kept; the verdict is that of the last look")
-        }
+        Some(EndReason::Interrupted) if record.header.plan.stopping != Stopping::AtTheEnd => Some(
+            "interrupted: every finished run is kept; the verdict is that of the last interim analysis",
+        ),
         // A user who stops when the numbers look right applies a stopping rule that no test accounts for.
         Some(EndReason::Interrupted) => Some(
             "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \

@@ -43,7 +43,7 @@ fn last_words(result: &GateResult<'_>) -> String {
     let Some(worst) = result.worst(&rows) else { return "nothing is compared".into() };
     let of = match rows.len() {
         1 => String::new(),
-        n => format!(" (the worst of {n})"),
+        n => format!(" (the worst of {n} benchmarks)"),
     };
     let numbers = match worst.numbers.as_str() {
         "" => String::new(),

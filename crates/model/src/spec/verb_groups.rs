@@ -67,7 +67,9 @@ pub fn template() -> StyledStr {
             text += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
         }
     }
-    text += "\n{after-help}";
+    // clap begins the last lines with an empty one.
+    text.pop();
+    text += "{after-help}";
     StyledStr::from(text)
 }
 

@@ -245,11 +245,14 @@ fn cost(search: &BisectSearch) -> String {
         0 => "Building took no time".to_owned(),
         n => format!("{} took {}", counted(n, "build"), short_time(outcome.build_s * 1e9)),
     };
+    let failed = match outcome.failed.len() {
+        0 => String::new(),
+        n => format!(", {n} cannot be built or run"),
+    };
     format!(
-        "{}: {}, {} cannot be built or run. {builds}, measuring {}.",
+        "{}: {}{failed}. {builds}, measuring {}.",
         counted(search.between().len(), "commit"),
         counted(outcome.n_probes as usize, "probe"),
-        outcome.failed.len(),
         short_time(outcome.measure_s * 1e9)
     )
 }
@@ -310,8 +313,7 @@ pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
     wrap(&mut out, "", 2, &format!("the records are in {}", shown(directory)));
     if let Some(builds) = builds {
         let quoted = shell_words::quote(&shown(builds)).into_owned();
-        let text =
-            "the next search finds the builds; this removes them, with those of other sessions:";
+        let text = "builds are kept for the next search; to remove all that are kept:";
         wrap(&mut out, "", 2, text);
         writeln!(out, "  rm -r {quoted} && git worktree prune").ok();
     }

@@ -163,9 +163,9 @@ fn tail(stderr: &str) -> String {
     let lines: String =
         lines[from..].iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
     if lines.is_empty() {
-        "; it wrote nothing to standard error".into()
+        "; the command wrote nothing to standard error".into()
     } else {
-        format!("; it said:{lines}")
+        format!("; the command said:{lines}")
     }
 }
 
@@ -178,9 +178,9 @@ mod tests {
         let long: String = (0..30).map(|line| format!("line {line}\n")).collect();
         let shown = tail(&long);
         assert!(
-            shown.starts_with("; it said:\n  | line 20\n") && shown.ends_with("line 29"),
+            shown.starts_with("; the command said:\n  | line 20\n") && shown.ends_with("line 29"),
             "{shown}"
         );
-        assert_eq!(tail("\n"), "; it wrote nothing to standard error");
+        assert_eq!(tail("\n"), "; the command wrote nothing to standard error");
     }
 }

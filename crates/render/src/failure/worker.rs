@@ -17,8 +17,13 @@ const LINES_MAX: usize = 10;
 /// `arm` names the arm, for example `command 2 ("./bench")`. `kept` tells where the earlier measurements are.
 /// `audience` selects the names of options in remedies.
 pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audience) -> String {
-    let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
-    let request = request.unwrap_or_default();
+    // A worker that answers with an error says itself what went wrong.
+    let request = match (&failure.request, &failure.what) {
+        (Some(request), what) if !matches!(what, FailureCause::ErrorAnswer(_)) => {
+            format!(" (asked to {request:?})")
+        }
+        _ => String::new(),
+    };
     let (what, advice) = in_words(&failure.what);
     let advice = advice.map_or_else(String::new, |advice| format!("; {}", audience.words(&advice)));
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))

@@ -196,8 +196,7 @@ fn conclusion(out: &mut String, report: &NoiseReport, styles: &Styles) {
         }
     }
     if !report.quietest.is_empty() {
-        let are = if report.quietest.len() == 1 { "is" } else { "are" };
-        writeln!(out, "quietest: {} {are} (--affinity)", name_cpus(&report.quietest)).ok();
+        writeln!(out, "quietest: {}; --affinity uses it", name_cpus(&report.quietest)).ok();
     }
 }
 

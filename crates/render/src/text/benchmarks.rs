@@ -9,6 +9,7 @@ use crate::exported::shown_value;
 use crate::names::cut_names;
 use crate::quantity::is_within_limit;
 use crate::text::comparison::{no_test, numbers_line};
+use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
 use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
@@ -132,7 +133,9 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     for (found, judgement) in page.judged.pairs() {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
-            let text = format!("{}: {label}: {numbers}", compared_name(page, found));
+            let doubt = found.evidence.test().ok().and_then(|it| Some(doubt_text(it.doubt?, it)));
+            let doubt = doubt.map_or_else(String::new, |it| format!("; {it}"));
+            let text = format!("{}: {label}: {numbers}{doubt}", compared_name(page, found));
             wrap(out, "", 6, &text);
         }
     }

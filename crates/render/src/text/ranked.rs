@@ -8,7 +8,7 @@ use record::plan::{Arm, Plan};
 
 use crate::columns::{one_line, room_for_names, shorten, width, wrap};
 use crate::names::distinct;
-use crate::quantity::QuantityWords;
+use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::tested_ratio;
 use crate::styles::paint;
 use crate::text::SummaryContext;
@@ -107,7 +107,8 @@ pub(crate) fn ratio_and_word(
             } else {
                 "not known yet".into()
             };
-            let small = if judgement.within_margin {
+            let is_same_so_far = paired.doubt.is_some() && !is_within_limit(judgement, plan);
+            let small = if judgement.within_margin || is_same_so_far {
                 format!(", < {}", margin(plan.policy))
             } else {
                 String::new()

@@ -22,7 +22,7 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
     let blocks = match found.n_measured_blocks {
         n if n == found.n_blocks => units::counted(n, "block"),
         n => format!(
-            "{} of {n} blocks (the others show what samples cost, or count)",
+            "{} of {n} blocks (the others measure what samples cost, or count)",
             found.n_blocks
         ),
     };
@@ -43,7 +43,7 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
     if let Some(ns) = found.visible_ns {
         let pct = uncertain::significant(100.0 * ns / found.clean.means_ns[0], 2);
         notes.push(format!(
-            "Visible: {pct} % of the time in a function that hardly ran before; more in a larger one, as its interval says."
+            "A function that hardly ran before is visible from {pct} % of the time on; one that ran before needs more."
         ));
     }
     if found.arms.len() > 1 {

@@ -62,13 +62,20 @@ fn no_verb(error: &Error, words: &[String]) -> Option<String> {
                 ours.sort_by_key(|verb| n_edits(verb, word));
                 format!(" (similar: {})", ours.join(", "))
             }
-            _ => String::new(),
+            _ => one_edit_away(word),
         };
         format!(
             "there is no verb {word:?}{similar}; to time a command of that name: stillwell run \
              {quoted}; `stillwell --help` lists the verbs"
         )
     })
+}
+
+/// A verb that a word becomes with one edit. clap suggests none for a short word.
+fn one_edit_away(word: &str) -> String {
+    let program = command();
+    let near = program.get_subcommands().find(|verb| n_edits(verb.get_name(), word) == 1);
+    near.map_or_else(String::new, |verb| format!(" (similar: {})", verb.get_name()))
 }
 
 /// Edit distance: letters to insert, delete or replace (Levenshtein).
@@ -207,6 +214,11 @@ mod tests {
         check(
             "stillwell x/a.swell",
             "x/a.swell is a record, not a verb; to see it: stillwell show x/a.swell",
+        );
+        check(
+            "stillwell rn true",
+            "there is no verb \"rn\" (similar: run); to time a command of that name: stillwell run rn; \
+             `stillwell --help` lists the verbs",
         );
         check(
             "stillwell runn true",
