@@ -354,9 +354,12 @@ pub(super) fn files(root: &Path) -> std::collections::BTreeMap<String, Vec<u8>> 
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
+            let entry = entry.unwrap();
+            let path = entry.path();
             let relative = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
+            // Asked of the entry, which costs no call. Links lead to directories of devices.
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() || (kind.is_symlink() && path.is_dir()) {
                 if relative != "run/stillwell" {
                     directories.push(path);
                 }

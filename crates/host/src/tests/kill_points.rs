@@ -24,9 +24,12 @@ pub(super) fn check_restored(
     assert!(restored.failed.is_empty() && restored.foreign.is_empty(), "{what}: {restored:#?}");
     let after = kernel::files(&host.root);
     for (path, bytes) in before {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let now = after.get(path).map(|bytes| text(bytes));
-        assert_eq!(now, Some(text(bytes)), "{what}: {path}");
+        let now = after.get(path);
+        assert!(
+            now == Some(bytes),
+            "{what}: {path}: {:?}",
+            now.map(|it| String::from_utf8_lossy(it))
+        );
     }
     let new: Vec<_> = after.keys().filter(|path| !before.contains_key(*path)).collect();
     assert!(new.is_empty(), "{what}: {new:?}");

@@ -133,39 +133,6 @@ fn ends_that_are_the_same_end_the_search() {
 }
 
 #[test]
-fn what_does_not_build_is_named_as_a_range() {
-    let mut values = step(17, 9);
-    (values[8], values[9], values[10]) = (None, None, None);
-    let Some(bench) = repository(&values) else { return };
-    let told = search(&bench, &["-o", "../told"]).ends_with(0).stdout;
-    // What the build wrote, not how it ended.
-    assert!(told.contains("skipped") && told.contains("  broken\n"), "{told}");
-    assert!(told.contains("rm -r ") && told.contains("git worktree prune"), "{told}");
-    let found = json(&bench, &[]);
-    let expected = [8, 9, 10, 11].map(|n| id(&bench, n));
-    assert_eq!(ids(&found["culprits"][0]["commits"]), expected, "{found:#}");
-    assert_eq!(found["culprits"][0]["base"], id(&bench, 7).as_str());
-    assert!(!found["unbuildable"].as_array().unwrap().is_empty());
-}
-
-#[test]
-fn a_step_up_and_a_step_down_are_two_commits() {
-    let mut values = step(17, 5);
-    values[12..].iter_mut().for_each(|value| *value = Some(102.0));
-    let Some(bench) = repository(&values) else { return };
-    let told = search(&bench, &["-o", "../found"]).ends_with(0).stdout;
-    let balance = "Together that is about 2.0 % slower. Bad is 2.0 % slower";
-    assert!(told.contains(balance), "{told}");
-    let again = bench.stillwell(&["bisect", "--resume", "found", "--json"]).ends_with(0);
-    let found: Value = serde_json::from_str(&again.stdout).unwrap();
-    let culprits = found["culprits"].as_array().unwrap();
-    let named: Vec<String> = culprits.iter().flat_map(|it| ids(&it["commits"])).collect();
-    assert_eq!(named, [5, 12].map(|n| id(&bench, n)), "{found:#}");
-    let sizes: Vec<f64> = culprits.iter().map(|it| it["size"]["ratio"].as_f64().unwrap()).collect();
-    assert!(sizes[0] > 1.04 && sizes[1] < 0.98, "{sizes:?}");
-}
-
-#[test]
 fn a_search_that_was_killed_goes_on_where_it_was() {
     let Some(bench) = repository(&step(33, 20)) else { return };
     let options = ["-o", "../found"];
@@ -388,4 +355,43 @@ fn mistakes_are_named() {
     assert!(!bench.path("no").exists(), "a mistake makes no directory");
     let ran = bench.stillwell(&["bisect", "--resume", "nowhere"]).ends_with(2);
     assert!(ran.stderr.contains("there is no search in nowhere"), "{ran:#?}");
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    #[test]
+    fn what_does_not_build_is_named_as_a_range() {
+        let mut values = step(17, 9);
+        (values[8], values[9], values[10]) = (None, None, None);
+        let Some(bench) = repository(&values) else { return };
+        let told = search(&bench, &["-o", "../told"]).ends_with(0).stdout;
+        // What the build wrote, not how it ended.
+        assert!(told.contains("skipped") && told.contains("  broken\n"), "{told}");
+        assert!(told.contains("rm -r ") && told.contains("git worktree prune"), "{told}");
+        let found = json(&bench, &[]);
+        let expected = [8, 9, 10, 11].map(|n| id(&bench, n));
+        assert_eq!(ids(&found["culprits"][0]["commits"]), expected, "{found:#}");
+        assert_eq!(found["culprits"][0]["base"], id(&bench, 7).as_str());
+        assert!(!found["unbuildable"].as_array().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_step_up_and_a_step_down_are_two_commits() {
+        let mut values = step(17, 5);
+        values[12..].iter_mut().for_each(|value| *value = Some(102.0));
+        let Some(bench) = repository(&values) else { return };
+        let told = search(&bench, &["-o", "../found"]).ends_with(0).stdout;
+        let balance = "Together that is about 2.0 % slower. Bad is 2.0 % slower";
+        assert!(told.contains(balance), "{told}");
+        let again = bench.stillwell(&["bisect", "--resume", "found", "--json"]).ends_with(0);
+        let found: Value = serde_json::from_str(&again.stdout).unwrap();
+        let culprits = found["culprits"].as_array().unwrap();
+        let named: Vec<String> = culprits.iter().flat_map(|it| ids(&it["commits"])).collect();
+        assert_eq!(named, [5, 12].map(|n| id(&bench, n)), "{found:#}");
+        let sizes: Vec<f64> =
+            culprits.iter().map(|it| it["size"]["ratio"].as_f64().unwrap()).collect();
+        assert!(sizes[0] > 1.04 && sizes[1] < 0.98, "{sizes:?}");
+    }
 }

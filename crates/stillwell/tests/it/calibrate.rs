@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Ran};
 
 /// Times of a machine that changes its speed about every 40 runs.
 fn script(bench: &Bench) {
@@ -29,34 +29,23 @@ const FIXED: [&str; 10] = [
     "--replays=50",
 ];
 
+/// As few runs and replays as are allowed.
+fn calibrated(bench: &Bench) -> Ran {
+    let words = [FIXED.as_slice(), &["-r", "120", "--alpha", "5", "--json", "./prog"]].concat();
+    bench.stillwell(&words).ends_with(0)
+}
+
 #[test]
 fn it_measures_then_replays() {
     let bench = Bench::new();
     script(&bench);
-    let arguments = [FIXED.as_slice(), &["-r", "150", "--alpha", "5", "--json", "./prog"]].concat();
-    let ran = bench.stillwell(&arguments).ends_with(0);
+    let ran = calibrated(&bench);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&found["n_runs"], &found["n_replays"]), (&150.into(), &50.into()));
+    assert_eq!((&found["n_runs"], &found["n_replays"]), (&120.into(), &50.into()));
     let alike = &found["powers"][0];
     assert!(alike["stillwell"].as_f64().unwrap() <= 0.15, "{alike}");
     assert!(alike["welch"].as_f64().unwrap() >= 0.3, "{alike}");
     assert_eq!(found["powers"][6]["stillwell"], 1.0);
-    // The series is a record like any other, so `calibrate` can replay it.
-    let again =
-        ["calibrate", "--from", "c.swell", "--seed", "1", "--replays=50", "--alpha", "5", "--json"];
-    assert_eq!(bench.stillwell(&again).ends_with(0).stdout, ran.stdout);
-}
-
-#[test]
-fn a_series_of_one_command_is_not_cut_short_by_its_precision() {
-    let bench = Bench::new();
-    bench.write("script", "5ms 5.001ms\n");
-    let ran = bench.stillwell(&[FIXED.as_slice(), &["--budget", "4s", "./prog"]].concat());
-    let text = ran.ends_with(0).stdout;
-    // 800 runs would take 4.0004 s.
-    assert!(text.contains("799 runs"), "{text}");
-    assert!(text.contains("Mann-Whitney, A then B"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
@@ -75,4 +64,40 @@ fn short_series_and_failures_are_refused() {
     bench.write("script", "1ms 1ms 1ms!3\n");
     let failing = bench.stillwell(&[FIXED.as_slice(), &["./prog"]].concat()).ends_with(2);
     assert!(failing.stderr.contains("exited with 3"), "{}", failing.stderr);
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    #[test]
+    fn the_series_can_be_replayed_again() {
+        let bench = Bench::new();
+        script(&bench);
+        let ran = calibrated(&bench);
+        let again = [
+            "calibrate",
+            "--from",
+            "c.swell",
+            "--seed",
+            "1",
+            "--replays=50",
+            "--alpha",
+            "5",
+            "--json",
+        ];
+        assert_eq!(bench.stillwell(&again).ends_with(0).stdout, ran.stdout);
+    }
+
+    #[test]
+    fn a_series_of_one_command_is_not_cut_short_by_its_precision() {
+        let bench = Bench::new();
+        bench.write("script", "5ms 5.001ms\n");
+        let ran = bench.stillwell(&[FIXED.as_slice(), &["--budget", "4s", "./prog"]].concat());
+        let text = ran.ends_with(0).stdout;
+        // 800 runs would take 4.0004 s.
+        assert!(text.contains("799 runs"), "{text}");
+        assert!(text.contains("Mann-Whitney, A then B"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 }

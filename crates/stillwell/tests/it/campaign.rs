@@ -179,51 +179,6 @@ pub fn repository() -> Option<Bench> {
     Some(bench)
 }
 
-#[test]
-fn patches_build_on_each_other_and_can_be_left_out() {
-    let Some(bench) = repository() else { return };
-    let build = "awk '/[0-9]/ { s += $1 } END { print s }' times > sum";
-    let begin =
-        ["new", "../c", "--build", build, "--value", "(.+)", "--seed", "3", "--", "cat", "sum"];
-    in_repository(&bench, &begin).ends_with(0);
-    let attempt =
-        |name: &str, file: &str| in_repository(&bench, &["try", "../c", name, "--patch", file]);
-    attempt("first", "../first.patch").ends_with(0);
-    let second = attempt("second", "../second.patch").ends_with(0);
-    // Both ran in their checkouts, where the audit looked at them too.
-    assert!(!second.stdout.contains("not checked: the audit"), "{second:#?}");
-    assert!(second.stdout.contains("15 % faster"), "{second:#?}");
-    let odd = attempt("odd", "../odd.patch").ends_with(2);
-    assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
-    // Nothing is left in the user's tree.
-    assert_eq!(git(&bench, &["status", "--porcelain"]), "");
-    assert_eq!(git(&bench, &["branch", "--all"]), "* main\n");
-    assert_eq!(git(&bench, &["log", "--format=%s%d"]), "one (HEAD -> main)\n");
-    let whole = in_repository(&bench, &["confirm", "../c", "-r", "60", "--each"]).ends_with(0);
-    // 85 : 95 and 85 : 90.
-    for text in
-        ["first: the whole is 11 %", "second: the whole is 5.6 %", "All that was accepted is 15 %"]
-    {
-        assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
-    }
-    let report = in_repository(&bench, &["report", "../c"]).ends_with(0);
-    assert!(report.stdout.contains("| first | 11 % faster"), "{report:#?}");
-    let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
-    let found: Value = serde_json::from_str(&status.stdout).unwrap();
-    assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");
-    // Git keeps what was accepted, also after its work trees.
-    let trees = git(&bench, &["worktree", "list", "--porcelain"]);
-    for tree in trees.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1) {
-        git(&bench, &["worktree", "remove", "--force", tree]);
-    }
-    git(&bench, &["gc", "--quiet", "--prune=now"]);
-    let format = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/stillwell"];
-    let kept = git(&bench, &format);
-    let state = found["state"]["commit"].as_str().unwrap();
-    assert!(kept.lines().any(|it| it.starts_with(state) && it.ends_with("/2-second")), "{kept}");
-    assert_eq!(kept.lines().count(), 2, "{kept}");
-}
-
 #[track_caller]
 fn shows(ran: &Ran, part: &str) {
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -280,4 +235,59 @@ fn times_can_be_made_up() {
     attempt("same").ends_with(1);
     shows(&attempt("faster").ends_with(0), "faster: accepted, 1.");
     attempt("unknown").ends_with(2).says(&["--script has no line for unknown"]);
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    #[test]
+    fn patches_build_on_each_other_and_can_be_left_out() {
+        let Some(bench) = repository() else { return };
+        let build = "awk '/[0-9]/ { s += $1 } END { print s }' times > sum";
+        let begin =
+            ["new", "../c", "--build", build, "--value", "(.+)", "--seed", "3", "--", "cat", "sum"];
+        in_repository(&bench, &begin).ends_with(0);
+        let attempt =
+            |name: &str, file: &str| in_repository(&bench, &["try", "../c", name, "--patch", file]);
+        attempt("first", "../first.patch").ends_with(0);
+        let second = attempt("second", "../second.patch").ends_with(0);
+        // Both ran in their checkouts, where the audit looked at them too.
+        assert!(!second.stdout.contains("not checked: the audit"), "{second:#?}");
+        assert!(second.stdout.contains("15 % faster"), "{second:#?}");
+        let odd = attempt("odd", "../odd.patch").ends_with(2);
+        assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
+        // Nothing is left in the user's tree.
+        assert_eq!(git(&bench, &["status", "--porcelain"]), "");
+        assert_eq!(git(&bench, &["branch", "--all"]), "* main\n");
+        assert_eq!(git(&bench, &["log", "--format=%s%d"]), "one (HEAD -> main)\n");
+        let whole = in_repository(&bench, &["confirm", "../c", "-r", "60", "--each"]).ends_with(0);
+        // 85 : 95 and 85 : 90.
+        for text in [
+            "first: the whole is 11 %",
+            "second: the whole is 5.6 %",
+            "All that was accepted is 15 %",
+        ] {
+            assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
+        }
+        let report = in_repository(&bench, &["report", "../c"]).ends_with(0);
+        assert!(report.stdout.contains("| first | 11 % faster"), "{report:#?}");
+        let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
+        let found: Value = serde_json::from_str(&status.stdout).unwrap();
+        assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");
+        // Git keeps what was accepted, also after its work trees.
+        let trees = git(&bench, &["worktree", "list", "--porcelain"]);
+        for tree in trees.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1) {
+            git(&bench, &["worktree", "remove", "--force", tree]);
+        }
+        git(&bench, &["gc", "--quiet", "--prune=now"]);
+        let format = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/stillwell"];
+        let kept = git(&bench, &format);
+        let state = found["state"]["commit"].as_str().unwrap();
+        assert!(
+            kept.lines().any(|it| it.starts_with(state) && it.ends_with("/2-second")),
+            "{kept}"
+        );
+        assert_eq!(kept.lines().count(), 2, "{kept}");
+    }
 }

@@ -60,23 +60,6 @@ fn the_geometric_mean_of_a_suite_decides() {
     assert!(words(&whole).contains("5.1 % faster"), "{whole:#?}");
 }
 
-/// Each benchmark writes something else, so only its own reference can judge it.
-#[test]
-fn each_benchmark_is_compared_with_its_own_reference() {
-    let bench = Bench::new();
-    bench.script("by", SCALED);
-    begin(&bench, TWO, &["./by", "1"]).ends_with(0);
-    let words_of = |name: &str, by: &str| {
-        let ran = bench.stillwell(&["campaign", "try", "c", name, "--", "./by", by]);
-        (ran.code, words(&ran))
-    };
-    let (code, honest) = words_of("honest", "1.00");
-    assert!(code != Some(2) && !honest.contains("not fair"), "{honest}");
-    let (code, wrong) = words_of("wrong", "0.9");
-    assert!(code == Some(1) && wrong.contains("not fair"), "{wrong}");
-    assert!(wrong.contains("of the attempt in the benchmark"), "{wrong}");
-}
-
 #[test]
 fn each_benchmark_has_its_own_validation() {
     let bench = Bench::new();
@@ -111,28 +94,50 @@ fn mistakes_have_their_place() {
     bench.stillwell(&words).ends_with(2).says(&["--setup"]);
 }
 
-/// The commands run in the checkout of each attempt. The times in the repository are 60 and 40, and the patches make one
-/// of them 50 or 35.
-#[test]
-fn commands_of_a_suite_run_where_an_attempt_is_built() {
-    let Some(bench) = repository() else { return };
-    let suite = "[[benchmark]]\nname = \"{n}\"\ncommand = \"cat {n}\"\nmatrix = { n = [\"first\", \"second\"] }\n\
-                 value = \"(.+)\"\n";
-    bench.write("s.toml", suite);
-    let build = "awk '/[0-9]/ { print > (n++ ? \"second\" : \"first\") }' times";
-    let begin = ["new", "../c", "--suite", "../s.toml", "--build", build, "--seed", "3"];
-    let began = in_repository(&bench, &begin).ends_with(0);
-    assert!(words(&began).starts_with("the suite at "), "{began:#?}");
-    let attempt = |name: &str, file: &str| {
-        let tried = in_repository(&bench, &["try", "../c", name, "--patch", file]).ends_with(0);
-        assert!(!tried.stdout.contains("not checked: the audit"), "{tried:#?}");
-        words(&tried)
-    };
-    // 1 - the square root of 50 : 60.
-    assert!(attempt("first", "../first.patch").contains("8.7 % faster"));
-    attempt("second", "../second.patch");
-    let ran = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let gain = found["gain"]["ratio"].as_f64().unwrap();
-    assert!((gain - (50.0_f64 / 60.0 * 35.0 / 40.0).sqrt()).abs() < 1e-9, "{gain}");
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    /// The commands run in the checkout of each attempt. The times in the repository are 60 and 40, and the patches make one
+    /// of them 50 or 35.
+    #[test]
+    fn commands_of_a_suite_run_where_an_attempt_is_built() {
+        let Some(bench) = repository() else { return };
+        let suite = "[[benchmark]]\nname = \"{n}\"\ncommand = \"cat {n}\"\nmatrix = { n = [\"first\", \"second\"] }\n\
+                     value = \"(.+)\"\n";
+        bench.write("s.toml", suite);
+        let build = "awk '/[0-9]/ { print > (n++ ? \"second\" : \"first\") }' times";
+        let begin = ["new", "../c", "--suite", "../s.toml", "--build", build, "--seed", "3"];
+        let began = in_repository(&bench, &begin).ends_with(0);
+        assert!(words(&began).starts_with("the suite at "), "{began:#?}");
+        let attempt = |name: &str, file: &str| {
+            let tried = in_repository(&bench, &["try", "../c", name, "--patch", file]).ends_with(0);
+            assert!(!tried.stdout.contains("not checked: the audit"), "{tried:#?}");
+            words(&tried)
+        };
+        // 1 - the square root of 50 : 60.
+        assert!(attempt("first", "../first.patch").contains("8.7 % faster"));
+        attempt("second", "../second.patch");
+        let ran = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let gain = found["gain"]["ratio"].as_f64().unwrap();
+        assert!((gain - (50.0_f64 / 60.0 * 35.0 / 40.0).sqrt()).abs() < 1e-9, "{gain}");
+    }
+
+    /// Each benchmark writes something else, so only its own reference can judge it.
+    #[test]
+    fn each_benchmark_is_compared_with_its_own_reference() {
+        let bench = Bench::new();
+        bench.script("by", SCALED);
+        begin(&bench, TWO, &["./by", "1"]).ends_with(0);
+        let words_of = |name: &str, by: &str| {
+            let ran = bench.stillwell(&["campaign", "try", "c", name, "--", "./by", by]);
+            (ran.code, words(&ran))
+        };
+        let (code, honest) = words_of("honest", "1.00");
+        assert!(code != Some(2) && !honest.contains("not fair"), "{honest}");
+        let (code, wrong) = words_of("wrong", "0.9");
+        assert!(code == Some(1) && wrong.contains("not fair"), "{wrong}");
+        assert!(wrong.contains("of the attempt in the benchmark"), "{wrong}");
+    }
 }

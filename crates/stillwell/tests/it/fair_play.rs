@@ -122,20 +122,6 @@ fn cheat_6_shared_memory() {
 }
 
 #[test]
-fn cheat_7_a_process_that_outlives_the_run() {
-    let audit = Audit::new("seq 5");
-    let cheat = "sh -c 'sleep 1000 & seq 5'";
-    audit.catches("survivor", cheat);
-    let measured = audit.with(&["--runs", "2"]);
-    let report = measured.catches("survivor", cheat);
-    // On a busy machine it may be seen before it has become `sleep`.
-    let left = |name| report.text.contains(&format!("2 runs of the attempt left {name} behind"));
-    assert!(left("sleep") || left("sh"), "{report:#?}");
-    // A reference that does it too is no better.
-    Audit { reference: cheat.into(), ..measured }.is_fair(cheat);
-}
-
-#[test]
 fn cheat_8_a_daemon() {
     let audit = Audit::new("seq 5").with(&["--runs", "2"]);
     audit.catches("daemon", "sh -c 'setsid sleep 1000 & seq 5'");
@@ -211,27 +197,6 @@ fn cheat_11_its_own_priority() {
 }
 
 #[test]
-fn cheat_12_it_sees_that_it_is_measured() {
-    let audit = with_work(Audit::new(""));
-    let work = audit.reference.clone();
-    let cheats = [
-        "[ -n \"$STILLWELL_ITERATION\" ]",
-        "[ -n \"$HYPERFINE_ITERATION\" ]",
-        "env | grep -q ^STILLWELL_",
-        "[ \"$(cat /proc/$PPID/comm)\" = stillwell-run ]",
-    ];
-    for condition in cheats {
-        let text = format!("if {condition}; then echo 42; else {work}; fi\n");
-        audit.bench.write("cheat.sh", &text);
-        let cheat = format!("sh {}", audit.bench.path("cheat.sh").display());
-        let report = audit.catches("detection", &cheat);
-        assert!(report.text.contains("undercover"), "{report:#?}");
-    }
-    let cheat = format!("sh {}", audit.bench.path("cheat.sh").display());
-    audit.with(&["--runs", "3"]).catches("detection", &cheat);
-}
-
-#[test]
 fn a_session_that_is_undercover_shows_nothing() {
     let audit = Audit::new("printf '0\\nsh\\n'").with(&["--runs", "2"]);
     let look = "sh -c 'env | grep -Ec \"_ITERATION|^STILLWELL_\"; cat /proc/$PPID/comm'";
@@ -301,4 +266,45 @@ fn mistakes_are_named() {
 fn a_protected_directory_does_not_end_a_session() {
     let audit = Audit::new("sh -c 'mkdir d; touch d/x; chmod 500 d; seq 5'").fresh();
     audit.with(&["--runs", "3"]).is_fair("sh -c 'mkdir d; touch d/x; chmod 0 d; seq 5'");
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    #[test]
+    fn cheat_12_it_sees_that_it_is_measured() {
+        let audit = with_work(Audit::new(""));
+        let work = audit.reference.clone();
+        let cheats = [
+            "[ -n \"$STILLWELL_ITERATION\" ]",
+            "[ -n \"$HYPERFINE_ITERATION\" ]",
+            "env | grep -q ^STILLWELL_",
+            "[ \"$(cat /proc/$PPID/comm)\" = stillwell-run ]",
+        ];
+        for condition in cheats {
+            let text = format!("if {condition}; then echo 42; else {work}; fi\n");
+            audit.bench.write("cheat.sh", &text);
+            let cheat = format!("sh {}", audit.bench.path("cheat.sh").display());
+            let report = audit.catches("detection", &cheat);
+            assert!(report.text.contains("undercover"), "{report:#?}");
+        }
+        let cheat = format!("sh {}", audit.bench.path("cheat.sh").display());
+        audit.with(&["--runs", "3"]).catches("detection", &cheat);
+    }
+
+    #[test]
+    fn cheat_7_a_process_that_outlives_the_run() {
+        let audit = Audit::new("seq 5");
+        let cheat = "sh -c 'sleep 1000 & seq 5'";
+        audit.catches("survivor", cheat);
+        let measured = audit.with(&["--runs", "2"]);
+        let report = measured.catches("survivor", cheat);
+        // On a busy machine it may be seen before it has become `sleep`.
+        let left =
+            |name| report.text.contains(&format!("2 runs of the attempt left {name} behind"));
+        assert!(left("sleep") || left("sh"), "{report:#?}");
+        // A reference that does it too is no better.
+        Audit { reference: cheat.into(), ..measured }.is_fair(cheat);
+    }
 }

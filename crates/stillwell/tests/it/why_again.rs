@@ -155,24 +155,6 @@ fn the_commit_that_a_search_found_is_measured_with_its_parent() {
     assert_eq!(names(&found, "functions")[0], "step");
 }
 
-#[test]
-fn a_statement_is_profiled_with_the_functions_of_python() {
-    let bench = Bench::new();
-    if !can_sample(&bench) {
-        return;
-    }
-    // A module of the current directory is found, as in timeit.
-    bench.write("mine.py", "total = sum\n");
-    let statements = ["total(range(20000))", "--vs", "total(range(60000))"];
-    let quick = ["-s", "from mine import total", "--runs", "10", "-o", "t.swell"];
-    bench.stillwell(&[&["timeit"], &statements[..], &quick].concat()).ends_with(0);
-    let found = json(&bench, &["t.swell", "-r", "10"]);
-    assert_eq!(found["arms"], serde_json::json!(["total(range(20000))", "total(range(60000))"]));
-    let ratio = |at: usize| found["cpu"]["means_ns"][at].as_f64().unwrap();
-    // The start of the interpreter is in both.
-    assert!(ratio(1) > 1.5 * ratio(0), "{found}");
-}
-
 /// A CPython that can name its functions for profilers, if there is one.
 fn python_with_names(bench: &Bench) -> Option<&'static str> {
     let has_names = |python: &&str| {
@@ -337,4 +319,30 @@ fn a_benchmark_of_a_gate_does_the_same_iterations_in_both_builds() {
     };
     assert!(option("old").ends_with('x'), "{}", option("old"));
     assert_eq!(option("old"), option("new"));
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_profiled_with_the_functions_of_python() {
+        let bench = Bench::new();
+        if !can_sample(&bench) {
+            return;
+        }
+        // A module of the current directory is found, as in timeit.
+        bench.write("mine.py", "total = sum\n");
+        let statements = ["total(range(20000))", "--vs", "total(range(60000))"];
+        let quick = ["-s", "from mine import total", "--runs", "10", "-o", "t.swell"];
+        bench.stillwell(&[&["timeit"], &statements[..], &quick].concat()).ends_with(0);
+        let found = json(&bench, &["t.swell", "-r", "10"]);
+        assert_eq!(
+            found["arms"],
+            serde_json::json!(["total(range(20000))", "total(range(60000))"])
+        );
+        let ratio = |at: usize| found["cpu"]["means_ns"][at].as_f64().unwrap();
+        // The start of the interpreter is in both.
+        assert!(ratio(1) > 1.5 * ratio(0), "{found}");
+    }
 }

@@ -8,7 +8,7 @@
 mod machines;
 mod verbs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
@@ -48,7 +48,7 @@ fn faults(verb: FaultVerb, at: usize, kind: FaultPoints) -> Vec<Fault> {
 struct Fixture {
     _directory: TempDir,
     root: std::path::PathBuf,
-    before: BTreeMap<String, String>,
+    before: BTreeMap<String, Vec<u8>>,
 }
 
 impl Fixture {
@@ -58,7 +58,7 @@ impl Fixture {
             super::machines::registers(directory.path(), 4);
         }
         let host = kernel::with_kernel(host);
-        let before = files(&host);
+        let before = kernel::files(&host.root);
         Self { root: host.root, _directory: directory, before }
     }
 
@@ -69,29 +69,28 @@ impl Fixture {
     }
 }
 
-/// Every file but the lock of the journal, without the white space around it. Lists of tasks have no order.
-fn files(host: &Host) -> BTreeMap<String, String> {
-    let shown = |(path, bytes): (String, Vec<u8>)| {
-        let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
+/// Whether a file is as before, but for the white space around it. Lists of tasks have no order.
+fn is_same(path: &str, before: &[u8], now: &[u8]) -> bool {
+    let lines = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).trim().to_owned();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         if path.ends_with("/tasks") {
-            let mut tasks: Vec<&str> = text.lines().collect();
-            tasks.sort_unstable();
-            text = tasks.join("\n");
+            lines.sort_unstable();
         }
-        (path, text)
+        lines
     };
-    kernel::files(&host.root).into_iter().map(shown).collect()
+    before == now || lines(before) == lines(now)
 }
 
 /// The files that are not as before.
 fn changed(fixture: &Fixture) -> Vec<String> {
-    let now = files(&fixture.host());
-    let paths = fixture.before.keys().chain(now.keys());
-    let mut paths: Vec<String> =
-        paths.filter(|path| now.get(*path) != fixture.before.get(*path)).cloned().collect();
-    paths.sort();
-    paths.dedup();
-    paths
+    let now = kernel::files(&fixture.root);
+    let is_changed = |path: &&String| match (fixture.before.get(*path), now.get(*path)) {
+        (Some(before), Some(now)) => !is_same(path, before, now),
+        _ => true,
+    };
+    let paths: BTreeSet<&String> = fixture.before.keys().chain(now.keys()).collect();
+    paths.into_iter().filter(is_changed).cloned().collect()
 }
 
 /// The end of a cell of the table.
