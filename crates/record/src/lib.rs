@@ -35,8 +35,8 @@ use model::spec::defaults::DefaultOption;
 pub use command_line::{command_line, defaults, set_command_line};
 pub use folder::{SuiteManifest, is_suite};
 pub use place::{
-    all_records, builds_path, cache_path, cores_path, history_path, new_path, newest, pools_path,
-    records_directory,
+    all_records, builds_path, cache_path, cores_path, history_path, make_records_directory,
+    new_path, newest, pools_path, records_directory,
 };
 pub use read::{Record, RecordLine, RecordTail};
 pub use row::{FIXED_COLUMNS, Layout, Row};

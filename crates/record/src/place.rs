@@ -28,8 +28,9 @@ fn user_directory(variable: &str, usual: &str) -> Option<PathBuf> {
 
 /// Makes a directory and its missing parents for the user alone (XDG Base Directory Specification 0.8, "Referencing
 /// this specification"). Existing directories keep their mode.
-fn make_private(directory: &Path) -> std::io::Result<()> {
+fn make_private(directory: &Path) -> Result<()> {
     make_directories(directory, 0o700)
+        .with_context(|| format!("cannot make {}", directory.display()))
 }
 
 /// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary. Errors: no
@@ -43,7 +44,7 @@ pub fn builds_path() -> Result<PathBuf> {
 pub fn cache_path(name: &str) -> Result<PathBuf> {
     let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
-    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    make_private(&directory)?;
     Ok(directory)
 }
 
@@ -52,7 +53,7 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
 pub fn cores_path() -> Result<PathBuf> {
     let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
-    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    make_private(&directory)?;
     Ok(directory.join("cores.json"))
 }
 
@@ -60,7 +61,7 @@ pub fn cores_path() -> Result<PathBuf> {
 pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
-    make_private(&directory).with_context(|| {
+    make_directories(&directory, 0o700).with_context(|| {
         format!("cannot make {}; say where to keep the record with -o", directory.display())
     })?;
     let time = now.strftime("%Y-%m-%dT%H-%M-%S");
@@ -81,9 +82,15 @@ pub fn history_path() -> Result<PathBuf> {
 
 /// The path of the list that maps jobs to pools. Errors: no directory for it is known, or it cannot be made.
 pub fn pools_path() -> Result<PathBuf> {
+    Ok(make_records_directory()?.join("pools.jsonl"))
+}
+
+/// The default place of records, pools and the history, which is made if necessary. Errors: none is known, or it cannot
+/// be made.
+pub fn make_records_directory() -> Result<PathBuf> {
     let directory = records_directory()?;
-    make_private(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    Ok(directory.join("pools.jsonl"))
+    make_private(&directory)?;
+    Ok(directory)
 }
 
 /// The directory of records. Errors: no directory is known.

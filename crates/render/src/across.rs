@@ -13,10 +13,11 @@ use crate::conclusion::{
 use crate::document::{self, DocumentBody};
 use crate::exported::net_t0;
 use crate::quantity::QuantityWords;
+use crate::ratios::ratio_text;
 use crate::styles::paint;
 use crate::text::{comparison, no_test};
 use crate::units::unit_of_walls;
-use crate::{Styles, distributions, interleaved, t0, uncertain};
+use crate::{Styles, distributions, interleaved, t0};
 use analysis::distributions::Distributions;
 use analysis::verdict::Judgement;
 use analysis::{ArmSummary, Comparison, Evidence, Neighbours};
@@ -104,7 +105,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
     let name = shorten(&pair.new.label, NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
-            let times = uncertain::significant(ratio.value, 3);
+            let times = ratio_text(ratio.value, ratio.err);
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
             if QuantityWords::of(plan).is_time() {
                 format!(

@@ -14,7 +14,7 @@ pub struct CalibrateVerb {
     /// Replay the first command of this record instead of timing one
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["command", "budget", "runs", "record"])]
     pub from: Option<PathBuf>,
-    /// Time to spend on the series, for example 30s or 5min [default: 60s]
+    /// Time to spend on the series, for example 30s or 5min; the replays after it take minutes of their own [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Exactly this many runs, at least 120 [default: as many as fit the budget, at least 600]

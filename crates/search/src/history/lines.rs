@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::culprits::StoredCulprit;
 use crate::history::{BenchmarkResult, RecordOrigin};
-use host::user_files::{UserDirectory, make_directories};
+use host::user_files::{UserDirectory, directory_of};
 
 const START: &str = "{\"format\":\"stillwell-history\",\"version\":1}\n";
 /// The start of the first line of every version.
@@ -53,13 +53,11 @@ pub(super) struct StoredRecord {
     pub(super) packed: String,
 }
 
-/// Opens a history to append, or creates an empty file. Errors: the file cannot be created, or may not be written.
+/// Opens a history to append, or creates an empty file. Errors: its directory does not exist; the file cannot be created
+/// or written.
 pub(super) fn to_append(path: &Path) -> Result<File> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        // The default place is the state directory, which is private.
-        make_directories(directory, 0o700)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
-    }
+    let above = directory_of(path);
+    ensure!(above.is_dir(), "there is no directory {}", above.display());
     let (directory, name) = UserDirectory::of(path)?;
     Ok(directory.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, 0o644)?)
 }

@@ -56,6 +56,9 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
 /// Adds all readable files. Reports unreadable ones, with exit code 2.
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(verb.repository.as_deref())?;
+    if verb.file.db.is_none() {
+        record::make_records_directory()?;
+    }
     let mut store = HistoryStore::open(&database(&verb.file)?)?;
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);

@@ -215,7 +215,10 @@ fn who_may_not_write_a_history_reads_it() {
     let bench = Bench::new();
     bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
     let (directory, file) = ("read % only?", "read % only?/h#1.db");
-    bench.stillwell(&["history", "add", "--db", file, "a.swell"]).ends_with(0);
+    let add = ["history", "add", "--db", file, "a.swell"];
+    bench.stillwell(&add).ends_with(2).says(&["there is no directory read % only?"]);
+    std::fs::create_dir(bench.path(directory)).unwrap();
+    bench.stillwell(&add).ends_with(0);
     let permit = |path: &str, mode: u32| {
         std::fs::set_permissions(bench.path(path), PermissionsExt::from_mode(mode)).expect("ours");
     };
@@ -229,7 +232,7 @@ fn who_may_not_write_a_history_reads_it() {
         history(&[words, &["--db", file]].concat()).expect("as before").ends_with(0);
     }
     assert_eq!(bench.read("b.swell"), bench.read("a.swell"));
-    let ran = history(&["add", "--db", file, "a.swell"]).expect("as before").ends_with(2);
+    let ran = history(&add[1..]).expect("as before").ends_with(2);
     ran.says(&["cannot use", "h#1.db", "Permission denied"]);
     permit(directory, 0o755);
 }

@@ -25,7 +25,7 @@ fn record(text: &str) -> NewRecord {
 #[test]
 fn a_record_is_kept_once_and_comes_back_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("sub/history.db");
+    let path = directory.path().join("history.db");
     let mut store = HistoryStore::open(&path).unwrap();
     let new = record("bytes of a file");
     assert_eq!(store.add(&new).unwrap(), AddOutcome::New);
