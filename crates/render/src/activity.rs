@@ -61,7 +61,8 @@ pub(super) fn per_run(count: &RunCount) -> String {
 }
 
 pub(super) fn rate(count: &RunCount) -> Option<String> {
-    let rate = count.rate?;
+    // Nothing has no rate worth reading.
+    let rate = count.rate.filter(|_| count.per_run.value != 0.0)?;
     let number = |factor: f64| {
         DisplayUnit::ONE.uncertain(rate.value * factor, rate.err.map(|err| err * factor))
     };

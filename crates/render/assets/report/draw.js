@@ -46,9 +46,8 @@ function ratioAxis(ratios, room, pad = 0.06) {
   const isInside = (ratio) => ratio >= lo && ratio <= hi;
   const isNarrow = hi / lo < 2.5;
   const powers = d3.range(Math.floor(Math.log10(lo)), Math.log10(hi) + 1);
-  const fine = powers.flatMap((power) => [1, 2, 5].map((digit) => Number(`${digit}e${power}`))).filter(isInside);
-  const coarse = powers.map((power) => Number(`1e${power}`)).filter(isInside);
-  const factors = fine.length <= room ? fine : coarse.filter((_, at) => at % Math.ceil(coarse.length / room) === 0);
+  const sets = [[1, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1]].map((digits) => powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter(isInside));
+  const factors = sets.find((set) => set.length <= room) ?? sets[2].filter((_, at) => at % Math.ceil(sets[2].length / room) === 0);
   const changes = d3.ticks(100 * (lo - 1), 100 * (hi - 1), room).map((change) => 1 + change / 100);
   const ticks = isNarrow ? changes : factors;
   const label = isNarrow ? (ratio) => percent(Math.round(1e6 * (ratio - 1)) / 1e6) : (ratio) => `×${d3.format(".3~r")(ratio)}`;

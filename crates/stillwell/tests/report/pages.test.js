@@ -165,6 +165,17 @@ test("names are whole, and one row is not rows", async (t) => {
   }
 });
 
+test("an axis of factors has numbers where the ratios are", async (t) => {
+  const wall = (arm, block, step) => (10e6 + 400e3 * scatter(step) ** 2) * (arm === 1 ? 3.4 : 1);
+  write(path.join(directory, "factors.swell"), session(directory, ["./old", "./new"]), { nBlocks: 60, wall });
+  for (const [width, most] of [[1280, 11], [400, 3]]) {
+    const page = await open(t, report(`factors-${width}.html`, "factors.swell"), { width });
+    await drawn(page);
+    const ticks = await page.locator("[data-chart=forest] [aria-label='x-axis tick label'] text").allTextContents();
+    assert.ok(ticks.length >= 2 && ticks.length <= most && (width < 1000 || ticks.includes("×3")), ticks.join());
+  }
+});
+
 test("tables and charts of a report fit a phone", async (t) => {
   suite(directory, "fit-suite.swell", { nBenchmarks: 8, nBlocks: 20 });
   record("fit-scan.swell", ["./prog {n}", "./another-program {n}"], { options: ["-L", "n", "1,2,4,8"], nArms: 8, nBlocks: 20 });
