@@ -51,13 +51,9 @@ pub fn with_exact_iterations(
         Harness::Criterion => return Ok(criterion(argv, n)),
         _ => {}
     }
-    let by_clock = || {
-        format!(
-            "{} chooses the number of iterations by the clock, so the instructions of two processes differ",
-            harness.name()
-        )
-    };
-    with_iterations(harness, argv, n).ok_or_else(by_clock)
+    let by_clock =
+        "the clock decides the number of iterations, so the instructions of two processes differ";
+    with_iterations(harness, argv, n).ok_or_else(|| by_clock.to_owned())
 }
 
 /// Its warm-up ends with the first iteration, which seems to take [`READINGS`] steps. From that time and `--measurement-time`

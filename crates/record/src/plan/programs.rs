@@ -134,7 +134,8 @@ fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Re
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
         let words = with_exact_iterations(harness, &timed.argv, n);
-        words.map_err(|why| anyhow!(prose![DecideOn " instructions: {benchmark}: {why}"]))
+        let named = format!("{benchmark} ({})", harness.name());
+        words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
     let has_stepped_clock = needs_stepped_clock(harness);

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran, skipped};
+use crate::harnesses::libtest;
 
 /// A bench with C, if this machine has valgrind and a compiler.
 fn bench() -> Option<Bench> {
@@ -215,6 +216,20 @@ fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
     std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
     gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
     assert_eq!(document(&bench)["counter"], Value::Null);
+}
+
+/// libtest has no fixed number of iterations, so no time is kept for counts.
+#[test]
+fn without_a_benchmark_that_can_be_counted_times_have_all_of_the_budget() {
+    let Some(bench) = bench() else { return };
+    for (side, ns) in [("old", 500), ("new", 501)] {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        bench.script(&format!("{side}/sums"), &libtest(ns));
+    }
+    let said = gate(&bench, &["--budget", "2s"]).stdout.replace("\n      ", " ");
+    assert_eq!(said.matches("the benchmarks of libtest: ").count(), 1, "{said}");
+    let suite: Value = serde_json::from_str(&bench.read("out.suite/suite.json")).unwrap();
+    assert_eq!(suite["suite"]["budget_ns"], 2_000_000_000_u64);
 }
 
 /// A program that computes its iterations from the time of the first one, as criterion does.

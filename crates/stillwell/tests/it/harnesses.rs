@@ -124,6 +124,11 @@ pub fn google_benchmark(ns: u32) -> String {
     script(&FRAMEWORKS[2], ns)
 }
 
+/// A program of libtest, likewise.
+pub fn libtest(ns: u32) -> String {
+    script(&FRAMEWORKS[1], ns)
+}
+
 #[test]
 fn each_framework_is_recognised_listed_and_compared() {
     for of in &FRAMEWORKS {

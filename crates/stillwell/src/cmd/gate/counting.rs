@@ -7,7 +7,7 @@ use crate::session::instruction_counters;
 use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
-use model::harness::{countable, needs_stepped_clock, no_valgrind, with_exact_iterations};
+use model::harness::{Harness, countable, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::metric::Metric;
 use record::Record;
@@ -58,6 +58,11 @@ pub(super) struct Work {
     pub uncounted: Vec<String>,
 }
 
+/// The part of the budget for times, ns.
+pub(super) fn time_budget_ns(budget_ns: u64) -> u64 {
+    (budget_ns as f64 * SHARE_OF_TIMES) as u64
+}
+
 impl Counting {
     /// `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
@@ -72,11 +77,6 @@ impl Counting {
             Err(_) if when == GateCounting::Auto && verb.counter.is_none() => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// The part of the budget for times, ns.
-    pub(super) fn time_budget_ns(&self, budget_ns: u64) -> u64 {
-        (budget_ns as f64 * SHARE_OF_TIMES) as u64
     }
 
     /// The error rate of the times, in percent.
@@ -120,6 +120,25 @@ impl Counting {
         Ok(work)
     }
 
+    /// Whether a benchmark of these can be counted. If none can, the times get all of the budget.
+    pub(super) fn can_count(&self, pairs: &[Pair]) -> bool {
+        let mut harnesses =
+            pairs.iter().flat_map(|pair| &pair.common[0]).filter_map(|listed| listed.harness);
+        harnesses.any(|harness| self.refusal(harness).is_none())
+    }
+
+    /// Why the benchmarks of a framework cannot be counted.
+    fn refusal(&self, harness: Harness) -> Option<String> {
+        let command = harness.command(&["program".into()], "benchmark", None);
+        let is_by_pmu = self.counter == InstructionCounter::Pmu;
+        let why = match with_exact_iterations(harness, &command, countable(harness, 1)) {
+            Err(why) => Some(why),
+            Ok(_) if !is_by_pmu => no_valgrind(harness).map(str::to_owned),
+            Ok(_) => needs_stepped_clock(harness).then(|| "only valgrind can count them".into()),
+        };
+        why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
+    }
+
     /// The pairs with the benchmarks that are counted. Benchmarks that do not fit the time, or whose framework has no
     /// fixed number of iterations, are named with the reason.
     fn choose_pairs(
@@ -141,15 +160,9 @@ impl Counting {
                     continue;
                 };
                 let Some(harness) = listed.harness else { continue };
-                let command = harness.command(&["program".into()], &listed.name, None);
                 let expected_ns = timed.expected_ns(countable(harness, 1));
-                let is_by_pmu = self.counter == InstructionCounter::Pmu;
-                if let Err(why) = with_exact_iterations(harness, &command, countable(harness, 1)) {
-                    uncounted.push(format!("{}: {why}", timed.name));
-                } else if let Some(why) = no_valgrind(harness).filter(|_| !is_by_pmu) {
-                    uncounted.push(format!("the benchmarks of {}: {why}", harness.name()));
-                } else if is_by_pmu && needs_stepped_clock(harness) {
-                    uncounted.push(format!("{}: {} needs valgrind", timed.name, harness.name()));
+                if let Some(why) = self.refusal(harness) {
+                    uncounted.push(why);
                 } else if expected_ns > left_ns {
                     let seconds = (expected_ns / 1e9).ceil();
                     uncounted.push(format!("{}: counting needs some {seconds} s", timed.name));
