@@ -226,7 +226,8 @@ fn without_a_benchmark_that_can_be_counted_times_have_all_of_the_budget() {
         std::fs::create_dir(bench.path(side)).unwrap();
         bench.script(&format!("{side}/sums"), &libtest(ns));
     }
-    let said = gate(&bench, &["--budget", "2s"]).stdout.replace("\n      ", " ");
+    let said =
+        gate(&bench, &["--budget", "2s", "--instructions", "on"]).stdout.replace("\n      ", " ");
     assert_eq!(said.matches("the benchmarks of libtest: ").count(), 1, "{said}");
     let suite: Value = serde_json::from_str(&bench.read("out.suite/suite.json")).unwrap();
     assert_eq!(suite["suite"]["budget_ns"], 2_000_000_000_u64);
