@@ -1,7 +1,7 @@
 //! Options that were renamed, or that other tools name differently. The error for the old name gives the new one.
 
 /// Verb (empty: any), old name, replacement.
-const RENAMED: [(&str, &str, &str); 21] = [
+const RENAMED: [(&str, &str, &str); 22] = [
     ("timeit", "-p", "-r (--runs)"),
     ("bench", "-p", "-r (--runs)"),
     ("timeit", "-n", "--values"),
@@ -9,6 +9,7 @@ const RENAMED: [(&str, &str, &str); 21] = [
     ("history", "-n", "--last"),
     ("hist", "-n", "--bins"),
     ("slowest", "-n", "--first"),
+    ("why", "--page", "--report"),
     ("noise", "--no-verdict", "nothing: stillwell calibrate measures what it left out"),
     ("", "--processes", "--runs (-r)"),
     ("", "--blocks", "--runs (-r)"),

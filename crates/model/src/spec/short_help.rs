@@ -118,7 +118,7 @@ const LIST: [ShortHelp; 8] = [
         ],
         examples: &[
             "stillwell why ./old ./new",
-            "stillwell why './prog small.txt' './prog large.txt' --page why.html",
+            "stillwell why './prog small.txt' './prog large.txt' --report why.html",
             "stillwell why session.swell",
         ],
     },

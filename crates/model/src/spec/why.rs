@@ -9,7 +9,7 @@ use crate::values::{Percent, Shell, TimeSpan};
 use crate::words::{command_parser, text_of};
 
 /// Arguments for showing an earlier `why`: they affect only the output.
-const OF_OUTPUT: [&str; 6] = ["commands", "json", "folded", "page", "style", "host_root"];
+const OF_OUTPUT: [&str; 6] = ["commands", "json", "folded", "report", "style", "host_root"];
 
 /// Arguments for executing a command. An earlier session's commands are executed as they were.
 const OF_EXECUTION: [&str; 18] = [
@@ -105,7 +105,7 @@ pub struct WhyVerb {
     pub folded: Option<PathBuf>,
     /// Write a page for the browser, with a flame graph in which only branches that differ have a colour
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub page: Option<PathBuf>,
+    pub report: Option<PathBuf>,
     /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
     /// [default: auto]
     #[arg(long, value_name = "STYLE", help_heading = "Output")]

@@ -12,8 +12,8 @@ use crate::history::{dates, revision, short_id};
 use crate::styles::paint;
 use crate::units::{counted, percent, signed_percent};
 use crate::{Styles, uncertain};
-use analysis::RatioInterval;
 use analysis::verdict::Verdict;
+use analysis::{LEVEL_MIN, RatioInterval};
 use search::bisection::LayoutVerdict;
 use search::history::BenchmarkResult;
 use search::history::commits::CommitRange;
@@ -172,6 +172,12 @@ fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_lef
         counted(n_results, "result"),
     )
     .ok();
+    let is_too_short = |series: &Series| series.values.len() < 2 * LEVEL_MIN;
+    if !all.is_empty() && all.iter().all(is_too_short) {
+        let text =
+            format!("too few: a change needs {LEVEL_MIN} results before it and {LEVEL_MIN} after");
+        writeln!(out, "{text}").ok();
+    }
     if n_left_out > 0 {
         writeln!(out, "{n_left_out} more without four others of their machine within half a day")
             .ok();

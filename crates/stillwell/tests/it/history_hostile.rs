@@ -194,7 +194,9 @@ fn an_empty_history_says_so_and_one_result_is_one() {
     bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
     bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
     let ran = bench.stillwell(&["history", "changes", "--db", "h.db"]).ends_with(0);
-    assert_eq!(ran.stdout, "no change found in 1 benchmark with 1 result\n");
+    let expected = "no change found in 1 benchmark with 1 result\n\
+                    too few: a change needs 3 results before it and 3 after\n";
+    assert_eq!(ran.stdout, expected);
 }
 
 /// No name has a meaning of its own.

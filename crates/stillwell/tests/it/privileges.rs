@@ -164,7 +164,7 @@ fn files_that_are_made_under_sudo_belong_to_the_user() {
     under_sudo(&bench, &[&timeit[..], &[python.unwrap_or("python3"), "pass"]].concat())
         .ends_with(0);
     under_sudo(&bench, &["convert", "r.swell", "--to", "pyperf", "-o", "copy.json"]).ends_with(0);
-    under_sudo(&bench, &["history", "add", "--db", "new/h.db", "r.swell"]).ends_with(0);
+    under_sudo(&bench, &["history", "add", "--db", "h.db", "r.swell"]).ends_with(0);
     under_sudo(&bench, &["noise", "--for", "1ms", "--raw", "w.csv"]).ends_with(0);
     for name in [
         "r.swell",
@@ -174,8 +174,7 @@ fn files_that_are_made_under_sudo_belong_to_the_user() {
         "p.json",
         "copy.json",
         "state/stillwell",
-        "new",
-        "new/h.db",
+        "h.db",
         "w.csv",
     ] {
         assert_eq!(owner(&bench, name), (SOMEBODY, SOMEBODY), "{name}");

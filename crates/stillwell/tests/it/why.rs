@@ -259,7 +259,7 @@ fn a_program_shorter_than_the_time_between_two_samples_is_sampled() {
 fn pages_and_profiles_of_other_tools_are_written() {
     let Some(bench) = builds() else { return };
     let arguments =
-        ["why", "-r", "20", "--page=a.html", "--folded=a.txt", "--style=none", "./old", "./new"];
+        ["why", "-r", "20", "--report=a.html", "--folded=a.txt", "--style=none", "./old", "./new"];
     bench.stillwell(&arguments).ends_with(0);
     let page = bench.read("a.html");
     assert!(page.contains("\"name\":\"work\"") && page.contains("id=\"flame\""));
@@ -268,15 +268,16 @@ fn pages_and_profiles_of_other_tools_are_written() {
     assert!(stacks.lines().all(|line| line.split(' ').count() >= 3), "{stacks}");
     assert!(stacks.contains("work"), "{stacks}");
     // A place where nothing can be written is refused before anything is measured.
-    let ran = bench.stillwell(&["why", "--page=no/a.html", "-o", "b.swell", "./old"]).ends_with(2);
-    assert!(ran.stderr.contains("--page no/a.html: there is no directory no"), "{}", ran.stderr);
+    let ran =
+        bench.stillwell(&["why", "--report=no/a.html", "-o", "b.swell", "./old"]).ends_with(2);
+    assert!(ran.stderr.contains("--report no/a.html: there is no directory no"), "{}", ran.stderr);
     assert!(!bench.path("b.swell").exists());
 }
 
 #[test]
 fn one_program_gets_a_profile() {
     let Some(bench) = builds() else { return };
-    let words = ["why", "-r", "20", "--json", "--page=one.html", "./new"];
+    let words = ["why", "-r", "20", "--json", "--report=one.html", "./new"];
     let ran = bench.stillwell(&words).ends_with(0);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(names(&found, "functions")[0], "work");

@@ -197,7 +197,7 @@ int main(int n, char **words) { volatile unsigned long h = ${name}(n > 1 ? 60000
   fs.writeFileSync(path.join(directory, "counts.c"), source);
   try {
     execFileSync("gcc", ["-g", "-O1", "-fno-inline", "-o", "counts", "counts.c"], { cwd: directory });
-    stillwell(directory, ["why", "--style", "none", "-r", "12", "--page", "why.html", "./counts", "./counts --with-an-argument-that-makes-it-slower"]);
+    stillwell(directory, ["why", "--style", "none", "-r", "12", "--report", "why.html", "./counts", "./counts --with-an-argument-that-makes-it-slower"]);
   } catch {
     t.skip("no compiler, or no samples");
     return;

@@ -157,7 +157,7 @@ fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result
         write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?))?;
     }
     let found = breakdown(profile)?;
-    if let Some(path) = &verb.page {
+    if let Some(path) = &verb.report {
         let graph = flame_graph(profile)?;
         write(path, |to| html::write(to, &found, &graph))?;
     }
@@ -177,7 +177,7 @@ fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<(
 
 /// Refuses unwritable files before anything is measured.
 fn check_paths(verb: &WhyVerb) -> Result<()> {
-    let paths = [("--folded", &verb.folded), ("--page", &verb.page)];
+    let paths = [("--folded", &verb.folded), ("--report", &verb.report)];
     for (option, path) in paths {
         path.as_deref().map_or(Ok(()), |path| check_path(option, path))?;
     }
