@@ -114,7 +114,7 @@ const LIST: [ShortHelp; 8] = [
             ("How long", &["budget", "runs", "warmup"]),
             ("The samples", &["rate", "stack_kib"]),
             ("The processes", &["prepare", "input", "affinity", "isolate", "tune"]),
-            ("The answer", &["page", "folded", "record", "json"]),
+            ("The answer", &["report", "folded", "record", "json"]),
         ],
         examples: &[
             "stillwell why ./old ./new",
