@@ -8,7 +8,7 @@ use stillwell_formats::samples::{ALL, CRITERION};
 use stillwell_formats::{BenchmarkValues, FileFormat, ReadOptions, Results, SourceFile};
 
 /// Places in a file at which it is damaged.
-const N_PLACES: usize = 60;
+const N_PLACES: usize = 30;
 
 fn formats() -> impl Iterator<Item = (FileFormat, Vec<SourceFile<'static>>)> {
     let criterion = [(FileFormat::Criterion, CRITERION.to_vec())];

@@ -248,28 +248,6 @@ fn search_layouts(bench: &Bench, options: &[&str]) -> Value {
 }
 
 #[test]
-fn a_commit_that_only_moves_code_is_layout() {
-    let Some(bench) = laid_out(Some(2), None) else { return };
-    let found = search_layouts(&bench, &["--build", "sh make", "--report", "../r.html"]);
-    let culprit = &found["culprits"][0];
-    assert_eq!(culprit["layout"]["verdict"], "layout", "{found:#}");
-    assert_eq!(culprit["layout"]["n"], 12);
-    let page = bench.read("r.html");
-    assert!(page.contains("is layout: it moved code") && page.contains("<svg"), "{page}");
-}
-
-#[test]
-fn a_commit_that_does_more_is_slower_in_all_link_orders() {
-    let Some(bench) = laid_out(None, Some(3)) else { return };
-    let found = search_layouts(&bench, &["--build", "sh make", "--layouts", "4"]);
-    let layout = &found["culprits"][0]["layout"];
-    assert_eq!((&layout["verdict"], &layout["n"]), (&"source".into(), &4.into()), "{found:#}");
-    // A script that links nothing has no other order, and the answer says so.
-    let found = search_layouts(&bench, &["--build", "sh make && true", "--layouts", "0"]);
-    assert!(found["culprits"][0]["layout"].is_null(), "{found:#}");
-}
-
-#[test]
 fn a_build_that_links_nothing_is_named() {
     let Some(bench) = repository(&step(9, 4)) else { return };
     let ran = search(&bench, &["--report", "../r.html"]).ends_with(0);
@@ -393,5 +371,27 @@ mod long {
         let sizes: Vec<f64> =
             culprits.iter().map(|it| it["size"]["ratio"].as_f64().unwrap()).collect();
         assert!(sizes[0] > 1.04 && sizes[1] < 0.98, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_commit_that_only_moves_code_is_layout() {
+        let Some(bench) = laid_out(Some(2), None) else { return };
+        let found = search_layouts(&bench, &["--build", "sh make", "--report", "../r.html"]);
+        let culprit = &found["culprits"][0];
+        assert_eq!(culprit["layout"]["verdict"], "layout", "{found:#}");
+        assert_eq!(culprit["layout"]["n"], 12);
+        let page = bench.read("r.html");
+        assert!(page.contains("is layout: it moved code") && page.contains("<svg"), "{page}");
+    }
+
+    #[test]
+    fn a_commit_that_does_more_is_slower_in_all_link_orders() {
+        let Some(bench) = laid_out(None, Some(3)) else { return };
+        let found = search_layouts(&bench, &["--build", "sh make", "--layouts", "4"]);
+        let layout = &found["culprits"][0]["layout"];
+        assert_eq!((&layout["verdict"], &layout["n"]), (&"source".into(), &4.into()), "{found:#}");
+        // A script that links nothing has no other order, and the answer says so.
+        let found = search_layouts(&bench, &["--build", "sh make && true", "--layouts", "0"]);
+        assert!(found["culprits"][0]["layout"].is_null(), "{found:#}");
     }
 }

@@ -148,8 +148,8 @@ fn the_surroundings_of_a_pair_are_the_same() {
 }
 
 /// A program of Google Benchmark in C, in two builds, whose times vary by more than half from process to process, and whose
-/// iterations take so many rounds.
-fn noisy(rounds: [u32; 2]) -> Option<Bench> {
+/// iterations take so many rounds. An old one refuses a number of iterations.
+fn noisy(rounds: [u32; 2], is_old: bool) -> Option<Bench> {
     let bench = bench()?;
     let code = r#"#include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +161,7 @@ int main(int n, char **words) {
         if (!strcmp(words[i], "--help"))
             return puts("[--benchmark_list_tests={true|false}] [--benchmark_filter=<regex>]") < 0;
         if (strstr(words[i], "list_tests")) return puts("BM_loop") < 0;
+        if (strstr(words[i], "min_time=") && strchr(words[i], 'x') && OLD) return 1;
         if (strstr(words[i], "min_time=") && strchr(words[i], 'x')) iterations = atol(strchr(words[i], '=') + 1);
     }
     volatile unsigned x = 1;
@@ -172,7 +173,8 @@ int main(int n, char **words) {
     bench.write("p.c", code);
     for (side, rounds) in ["old", "new"].into_iter().zip(rounds) {
         std::fs::create_dir(bench.path(side)).unwrap();
-        compile(&bench, &format!("{side}/sums"), &[&format!("-DROUNDS={rounds}")]);
+        let is_old = format!("-DOLD={}", u8::from(is_old));
+        compile(&bench, &format!("{side}/sums"), &[&format!("-DROUNDS={rounds}"), &is_old]);
     }
     Some(bench)
 }
@@ -190,8 +192,8 @@ fn document(bench: &Bench) -> Value {
 
 #[test]
 fn more_work_fails_a_gate_whose_times_cannot_tell() {
-    let Some(bench) = noisy([1000, 1100]) else { return };
-    let ran = gate(&bench, &["--budget", "30s"]).ends_with(1);
+    let Some(bench) = noisy([1000, 1100], false) else { return };
+    let ran = gate(&bench, &["--budget", "20s"]).ends_with(1);
     let found = &document(&bench)["benchmarks"][0];
     assert_eq!((&found["answer"], &found["by"]), (&"fail".into(), &"more_work".into()));
     let ratio = found["instructions"]["ratio"]["ratio"].as_f64().unwrap();
@@ -207,15 +209,25 @@ fn more_work_fails_a_gate_whose_times_cannot_tell() {
 
 #[test]
 fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
-    let Some(bench) = noisy([1000, 1000]) else { return };
-    // On a quiet machine 30 s of times can exclude 1 %, but not this.
-    gate(&bench, &["--budget", "30s", "--fail-on", "slower:0.15%"]).ends_with(0);
+    let Some(bench) = noisy([1000, 1000], false) else { return };
+    // On a quiet machine the times can exclude 1 %, but not this.
+    gate(&bench, &["--budget", "20s", "--fail-on", "slower:0.15%"]).ends_with(0);
     let found = &document(&bench)["benchmarks"][0];
     assert_eq!((&found["answer"], &found["by"]), (&"pass".into(), &"same_work".into()));
     assert!(bench.read("c.md").contains("the same work; "), "{}", bench.read("c.md"));
     std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
     gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
     assert_eq!(document(&bench)["counter"], Value::Null);
+}
+
+/// Google Benchmark before 1.8 refuses a number of iterations. The times keep their answer.
+#[test]
+fn a_program_that_cannot_be_counted_leaves_the_answer_to_its_times() {
+    let Some(bench) = noisy([1000, 1000], true) else { return };
+    let ran = gate(&bench, &["--budget", "12s", "--fail-on", "slower:0.15%"]).ends_with(3);
+    assert!(ran.stdout.contains("gate: not decided: BM_loop"), "{ran:#?}");
+    let why = document(&bench)["uncounted"].to_string();
+    assert!(why.contains("no program could be executed by what counts"), "{why}");
 }
 
 /// libtest has no fixed number of iterations, so no time is kept for counts.

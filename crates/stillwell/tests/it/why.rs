@@ -237,24 +237,6 @@ fn folded_stacks_have_the_time_of_both_programs() {
     assert!(work[1] > work[0], "{work:?}");
 }
 
-/// The timer runs from the clone on, with a random part of the period before the exec.
-#[test]
-fn a_program_shorter_than_the_time_between_two_samples_is_sampled() {
-    let Some(bench) = builds() else { return };
-    let ran = bench.stillwell(&["why", "-r", "150", "--rate", "20", "--json", "./old"]);
-    let found: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
-    let cpu_ns = found["cpu"]["means_ns"][0].as_f64().unwrap();
-    assert!(cpu_ns < 0.5 * found["period_ns"].as_f64().unwrap(), "the program is too slow here");
-    let parts =
-        found["functions"].as_array().unwrap().iter().chain(found["parts"].as_array().unwrap());
-    let sampled = parts
-        .filter(|part| ["function", "other_functions"].contains(&part["kind"].as_str().unwrap()));
-    assert!(
-        sampled.map(|part| part["estimate_ns"].as_f64().unwrap()).sum::<f64>() > 0.0,
-        "{found}"
-    );
-}
-
 #[test]
 fn pages_and_profiles_of_other_tools_are_written() {
     let Some(bench) = builds() else { return };
@@ -306,4 +288,31 @@ fn what_is_no_result_is_refused_with_its_reason() {
     says(&["why", "--of", "2", "true", "false"], "--only and --of are for the result");
     bench.write("b.swell.profile", "no profile");
     says(&["why", "b.swell.profile"], "b.swell.profile is no profile of `stillwell why`");
+}
+
+/// They take some ten seconds of a CPU each.
+mod long {
+    use super::*;
+
+    /// The timer runs from the clone on, with a random part of the period before the exec.
+    #[test]
+    fn a_program_shorter_than_the_time_between_two_samples_is_sampled() {
+        let Some(bench) = builds() else { return };
+        let ran = bench.stillwell(&["why", "-r", "150", "--rate", "20", "--json", "./old"]);
+        let found: Value = serde_json::from_str(&ran.ends_with(0).stdout).unwrap();
+        let cpu_ns = found["cpu"]["means_ns"][0].as_f64().unwrap();
+        assert!(
+            cpu_ns < 0.5 * found["period_ns"].as_f64().unwrap(),
+            "the program is too slow here"
+        );
+        let parts =
+            found["functions"].as_array().unwrap().iter().chain(found["parts"].as_array().unwrap());
+        let sampled = parts.filter(|part| {
+            ["function", "other_functions"].contains(&part["kind"].as_str().unwrap())
+        });
+        assert!(
+            sampled.map(|part| part["estimate_ns"].as_f64().unwrap()).sum::<f64>() > 0.0,
+            "{found}"
+        );
+    }
 }

@@ -12,6 +12,7 @@ use model::spec::{GateCounting, GateVerb};
 use model::values::metric::Metric;
 use record::Record;
 use record::plan::InstructionCounter;
+use record::plan::programs::ProgramBenchmark;
 use render::closing::uncounted_benchmarks;
 
 use super::fail_on;
@@ -149,42 +150,52 @@ impl Counting {
         uncounted: &mut Vec<String>,
     ) -> Vec<Pair> {
         let mut left_ns = left_ns as f64;
-        let mut chosen = Vec::new();
-        for pair in pairs {
-            let full = |inner: &str| {
-                if pairs.len() > 1 { format!("{}/{inner}", pair.name) } else { inner.to_owned() }
-            };
-            let mut kept = Vec::new();
-            for listed in &pair.common[0] {
-                let Some(timed) = wanted.iter().find(|it| it.name == full(&listed.name)) else {
-                    continue;
-                };
-                let Some(harness) = listed.harness else { continue };
-                let expected_ns = timed.expected_ns(countable(harness, 1));
-                if let Some(why) = self.refusal(harness) {
-                    uncounted.push(why);
-                } else if expected_ns > left_ns {
-                    let seconds = (expected_ns / 1e9).ceil();
-                    uncounted.push(format!("{}: counting needs some {seconds} s", timed.name));
-                } else {
-                    left_ns -= expected_ns;
-                    kept.push((listed.name.clone(), timed.iteration_ns));
-                }
-            }
-            if !kept.is_empty() {
-                chosen.push(pair.with(&kept));
+        let mut kept = vec![Vec::new(); pairs.len()];
+        for timed in slowest_first(wanted) {
+            let Some((at, listed, harness)) = listed(pairs, &timed.name) else { continue };
+            let expected_ns = timed.expected_ns(countable(harness, 1));
+            if let Some(why) = self.refusal(harness) {
+                uncounted.push(why);
+            } else if expected_ns > left_ns {
+                let seconds = (expected_ns / 1e9).ceil();
+                uncounted.push(format!("{}: counting needs some {seconds} s", timed.name));
+            } else {
+                left_ns -= expected_ns;
+                kept[at].push((listed.name.clone(), timed.iteration_ns));
             }
         }
         // One reason may hold for all benchmarks of a framework.
         uncounted.dedup();
-        chosen
+        let chosen = pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
+        chosen.map(|(pair, kept)| pair.with(kept)).collect()
     }
+}
+
+/// The order of counts. There may be time for a few only, and what looks slowest is the likeliest to fail.
+fn slowest_first(wanted: &[Timed]) -> Vec<&Timed> {
+    let mut ordered: Vec<&Timed> = wanted.iter().collect();
+    ordered.sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
+    ordered
+}
+
+/// The benchmark of a gate's name, with the place of its pair.
+fn listed<'a>(pairs: &'a [Pair], name: &str) -> Option<(usize, &'a ProgramBenchmark, Harness)> {
+    pairs.iter().enumerate().find_map(|(at, pair)| {
+        let inner = match pairs.len() {
+            1 => name,
+            _ => name.strip_prefix(&pair.name)?.strip_prefix('/')?,
+        };
+        let listed = pair.common[0].iter().find(|listed| listed.name == inner)?;
+        Some((at, listed, listed.harness?))
+    })
 }
 
 /// A benchmark's times, which determine how it is counted.
 struct Timed {
     name: String,
     is_open: bool,
+    /// Time of the new build ÷ time of the old one; 1 if it is not known.
+    ratio: f64,
     /// Time of an iteration, ns.
     iteration_ns: Option<f64>,
     /// Time of a process, ns.
@@ -202,6 +213,7 @@ impl Timed {
             Self {
                 name: plan.arms[pair.arm].benchmark.clone().unwrap_or_default(),
                 is_open: judgement.answer(limit) == GateAnswer::Undecided,
+                ratio: judgement.interval.map_or(1.0, |interval| interval.ratio),
                 iteration_ns: times.map(|times| times.median.value),
                 process_ns: mean(record, Metric::WallNs, &arms).unwrap_or(0.0),
                 system_share: arms
@@ -249,4 +261,24 @@ fn counted_work(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCount
         Some((name, WorkCounted { ratio, is_known, system_share }))
     };
     counted.analysis.comparisons.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_slowest_is_counted_first() {
+        let timed = |(name, ratio): &(&str, f64)| Timed {
+            name: (*name).into(),
+            is_open: true,
+            ratio: *ratio,
+            iteration_ns: None,
+            process_ns: 0.0,
+            system_share: 0.0,
+        };
+        let wanted: Vec<Timed> = [("a", 0.99), ("b", 1.0), ("c", 1.1)].iter().map(timed).collect();
+        let names: Vec<&str> = slowest_first(&wanted).iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["c", "b", "a"]);
+    }
 }

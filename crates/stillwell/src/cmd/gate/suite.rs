@@ -46,7 +46,8 @@ pub(super) fn measure(
     let directory = request.directory;
     let bench = BenchVerb::new(bench_spec(verb, &file, request), "/".into());
     let code = suites::bench_known(&bench, &known)?;
-    let whole = if directory.is_dir() { whole_suite(directory)? } else { None };
+    // Without a single finished run there is no suite in it.
+    let whole = if record::is_suite(directory) { whole_suite(directory)? } else { None };
     Ok((whole.map(Assessment::of), code))
 }
 
