@@ -201,8 +201,11 @@ fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
     workers(&bench, &["-l", "10", "-r", "6", "--values", "1", "-w", "0"], &programs).ends_with(0);
     let log = bench.read("started");
     let started: Vec<Vec<&str>> = log.lines().map(|line| line.split(' ').collect()).collect();
-    // Each program starts once for the list, once for the trial, and six times for the measurement.
-    assert_eq!(started.len(), 2 * 8, "{log}");
+    // One more for each block that is left out as warm-up, as the first ones on a busy machine may be.
+    let blocks: BTreeSet<i64> = bench.record().timed().filter_map(|row| row.block).collect();
+    assert!((6..=9).contains(&blocks.len()), "{log}");
+    // Each program starts once for the list, once for the trial, and once for each block.
+    assert_eq!(started.len(), 2 * (2 + blocks.len()), "{log}");
     let measured = &started[4..];
     let mut seen = BTreeSet::new();
     for pair in measured.chunks(2) {
@@ -210,7 +213,7 @@ fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
         assert_eq!(pair[0][1..3], pair[1][1..3], "{log}");
         seen.insert((pair[0][1], pair[0][2]));
     }
-    assert_eq!(seen.len(), 6, "{log}");
+    assert_eq!(seen.len(), blocks.len(), "{log}");
 }
 
 #[track_caller]
