@@ -245,10 +245,8 @@ fn cost(search: &BisectSearch) -> String {
         0 => "Building took no time".to_owned(),
         n => format!("{} took {}", counted(n, "build"), short_time(outcome.build_s * 1e9)),
     };
-    let failed = match outcome.failed.len() {
-        0 => String::new(),
-        n => format!(", {n} cannot be built or run"),
-    };
+    let n_failed = Some(outcome.failed.len()).filter(|n| *n > 0);
+    let failed = n_failed.map(|n| format!(", {n} cannot be built or run")).unwrap_or_default();
     format!(
         "{}: {}{failed}. {builds}, measuring {}.",
         counted(search.between().len(), "commit"),

@@ -29,7 +29,7 @@ const FIXED: [&str; 10] = [
     "--replays=50",
 ];
 
-/// As few runs and replays as are allowed.
+/// A calibration with the fewest runs and replays that are allowed.
 fn calibrated(bench: &Bench) -> Ran {
     let words = [FIXED.as_slice(), &["-r", "120", "--alpha", "5", "--json", "./prog"]].concat();
     bench.stillwell(&words).ends_with(0)
