@@ -52,7 +52,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
             out,
             "",
             0,
-            "nothing is subtracted: the reference takes hardly longer than what would be",
+            "the overhead is not subtracted: it is nearly all of the reference's time",
         );
     }
     best_choices(out, page);
