@@ -4,8 +4,8 @@ use serde::Serialize;
 use stats::endpoint::{Estimator, window_err};
 use stats::ratio::sum_ratio;
 
-use crate::run_times::{cpu_ns, in_base_unit};
 use crate::summary::UncertainValue;
+use crate::times::{cpu_ns, in_base_unit};
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
@@ -100,10 +100,7 @@ fn activity(rows: &Rows, runs: &[usize]) -> Activity {
     let n_full = runs.len() - shares.len();
     let all: Vec<f64> = shares.iter().copied().chain(std::iter::repeat_n(1.0, n_full)).collect();
     let has_clock = |&index: &usize| rows.get(index, Metric::TaskClockNs).is_some();
-    let unused = match runs.iter().all(has_clock) {
-        true => CountKind::CpuTime,
-        false => CountKind::TaskClock,
-    };
+    let unused = if runs.iter().all(has_clock) { CountKind::CpuTime } else { CountKind::TaskClock };
     Activity {
         n_runs: runs.len(),
         counts: ALL.iter().filter(|what| **what != unused).filter_map(count).collect(),

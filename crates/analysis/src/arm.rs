@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use stats::SortedSample;
 
 use crate::arm_values::{by_arm, walls_by_arm};
-use crate::clocks::{self, ClockSummaries};
+use crate::clocks::clock_summaries;
 use crate::quiet::QuietSlices;
-use crate::run_times::{cpu_ns, in_base_unit};
 use crate::sliced;
 use crate::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
+use crate::times::{cpu_ns, in_base_unit};
 use model::values::metric::{METRICS, Metric, MetricInfo};
 use model::values::{CPU, VALUE};
 use record::plan::{Plan, Role};
@@ -20,40 +20,29 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let n_arms = plan.arms.len();
     let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
     let quiet = QuietSlices::of(record);
-    let mut clocks = clocks::clock_summaries(record, quiet.as_ref());
+    let clocks = clock_summaries(record, quiet.as_ref());
     let mut sliced = sliced::summaries(record, quiet.as_ref());
     let mut metrics = metrics_by_arm(&record.rows, plan);
     let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
-    plan.arms
-        .iter()
-        .enumerate()
-        .map(|(arm, planned)| {
-            let is_hidden = planned.role != Role::Candidate;
-            let ClockSummaries { times, clean, no_clean, wall, cpu, stalls, interruptions } =
-                std::mem::take(&mut clocks[arm]);
-            let net = times.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
-            ArmSummary {
-                arm,
-                label: planned.label().into(),
-                is_hidden,
-                n_runs: n_runs[arm],
-                n_timed_out: counts[arm].n_timed_out,
-                n_failed: counts[arm].n_failed,
-                n_nonzero_exits: counts[arm].n_nonzero,
-                net: net.map(|(times, control)| net_of(times, control)),
-                times,
-                clean,
-                no_clean,
-                wall,
-                cpu,
-                stalls,
-                interruptions,
-                metrics: std::mem::take(&mut metrics[arm]),
-                sliced: sliced[arm].take(),
-            }
-        })
-        .collect()
+    let of_arm = |(arm, clocks): (usize, ArmSummary)| {
+        let role = plan.arms[arm].role;
+        let net = clocks.times.as_ref().zip(control.as_ref()).filter(|_| !role.is_control());
+        ArmSummary {
+            arm,
+            label: plan.arms[arm].label().into(),
+            is_hidden: role != Role::Candidate,
+            n_runs: n_runs[arm],
+            n_timed_out: counts[arm].n_timed_out,
+            n_failed: counts[arm].n_failed,
+            n_nonzero_exits: counts[arm].n_nonzero,
+            net: net.map(|(times, control)| net_of(times, control)),
+            metrics: std::mem::take(&mut metrics[arm]),
+            sliced: sliced[arm].take(),
+            ..clocks
+        }
+    };
+    clocks.into_iter().enumerate().map(of_arm).collect()
 }
 
 /// Counts of timed runs that timed out, failed, or exited with a status other than 0.

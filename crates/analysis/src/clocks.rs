@@ -7,27 +7,17 @@ use crate::evidence::{self, ArmEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
 use crate::quiet::QuietSlices;
-use crate::summary::{InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary};
+use crate::summary::{
+    ArmSummary, InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
+};
 use crate::times::{sliced_times, times};
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
 use record::plan::Plan;
 use record::{Record, Rows};
 
-/// The times of one arm.
-#[derive(Debug, Default)]
-pub(super) struct ClockSummaries {
-    pub times: Option<TimeSummary>,
-    pub clean: Option<TimeSummary>,
-    pub no_clean: Option<NoClean>,
-    pub wall: Option<TimeSummary>,
-    pub cpu: Option<TimeSummary>,
-    pub stalls: Option<StallSummary>,
-    pub interruptions: Option<InterruptionSummary>,
-}
-
-/// The times of every arm of the plan. `quiet` has the slices on a quiet core.
-pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ClockSummaries> {
+/// The times of every arm of the plan; nothing else of its summary. `quiet` has the slices on a quiet core.
+pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let n_arms = plan.arms.len();
@@ -57,7 +47,7 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
             Clock::Wall => wall.as_ref(),
             Clock::Cpu => cpu.as_ref(),
         };
-        ClockSummaries {
+        ArmSummary {
             times: compared.cloned(),
             no_clean: (!has_clean).then_some(NoClean::NoEvidence),
             clean,
@@ -65,6 +55,7 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
             cpu,
             stalls: stalls[arm].take(),
             interruptions,
+            ..ArmSummary::default()
         }
     };
     (0..n_arms).map(of_arm).collect()
@@ -77,9 +68,9 @@ pub fn compares_times(plan: &Plan) -> bool {
     plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
 }
 
-fn untimed(values: Option<TimeSummary>) -> ClockSummaries {
+fn untimed(values: Option<TimeSummary>) -> ArmSummary {
     let no_clean = Some(NoClean::OtherValues);
-    ClockSummaries { wall: values.clone(), times: values, no_clean, ..Default::default() }
+    ArmSummary { wall: values.clone(), times: values, no_clean, ..Default::default() }
 }
 
 /// The times of an arm by one clock, and the cost of its interruptions.

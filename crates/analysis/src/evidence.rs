@@ -5,8 +5,8 @@ use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 
 use crate::arm_values::by_arm;
 use crate::launches::SliceRule;
-use crate::run_times::cpu_ns;
 use crate::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
+use crate::times::cpu_ns;
 use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Record, Rows};
@@ -59,7 +59,7 @@ pub(super) fn arm_evidence(
             by_arm(rows, n_arms, |rows, index| {
                 let run = RunEvidence::of(rows, index, clock)?;
                 let per_loop_ns = match rule.is_low() {
-                    true => rule.slice(&rows.row(index))?.1,
+                    true => rule.slice(&rows.row(index))?.value,
                     false => rows.headline(index)?,
                 };
                 Some(run.per_loop(per_loop_ns))

@@ -37,6 +37,14 @@ pub struct Launches {
     open: HashMap<u32, OpenLaunch>,
 }
 
+/// A slice of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchSlice {
+    pub loops: u64,
+    /// Time or value per loop, in the base unit of the arm.
+    pub value: f64,
+}
+
 #[derive(Clone, Debug)]
 pub struct SliceRule {
     estimand: Estimand,
@@ -52,7 +60,7 @@ pub struct SliceRule {
 struct OpenLaunch {
     row: Row,
     ended_ns: u64,
-    slices: Vec<(u64, f64)>,
+    slices: Vec<LaunchSlice>,
     n_probed: u64,
 }
 
@@ -75,22 +83,25 @@ impl SliceRule {
         self.inner_loops[arm as usize]
     }
 
-    /// A slice's loops, and its time or value per loop in the base unit of the arm.
-    pub fn slice(&self, row: &Row) -> Option<(u64, f64)> {
+    pub fn slice(&self, row: &Row) -> Option<LaunchSlice> {
         let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
         if let Some(value) = row.value {
-            return Some((loops, value));
+            return Some(LaunchSlice { loops, value });
         }
         let total_ns = match self.headline {
             Headline::Clean | Headline::Wall | Headline::Cpu => {
                 time_ns(self.headline.clock()?, |metric| row.get(metric))?
             }
-            Headline::Memory => return Some((loops, row.get(Metric::MaxrssKib)? as f64 * 1024.0)),
+            Headline::Memory => {
+                let value = row.get(Metric::MaxrssKib)? as f64 * 1024.0;
+                return Some(LaunchSlice { loops, value });
+            }
             Headline::Tracemalloc => return None,
         };
         let empty = row.get(Metric::EmptyLoopPs).filter(|_| self.subtract_empty_loop);
         let per_loop = total_ns / loops as f64 - empty.unwrap_or(0) as f64 / 1e3;
-        Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
+        let value = per_loop / self.inner_loops[row.arm as usize] as f64;
+        Some(LaunchSlice { loops, value })
     }
 
     /// Whether the lowest slices make the value of a run.
@@ -104,19 +115,19 @@ impl SliceRule {
 
     /// The value of a run: the mean of its slices, or of the lowest fifth if the floor is compared. With `delta`, the
     /// slope between the two numbers of loops.
-    fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
+    fn value(&self, slices: &[LaunchSlice]) -> Option<f64> {
         let of = |values: &[f64]| match self.is_low() {
             false => stats::mean(values).ok(),
             true => SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW)),
         };
         if !self.delta {
-            return of(&slices.iter().map(|slice| slice.1).collect::<Vec<_>>());
+            return of(&slices.iter().map(|slice| slice.value).collect::<Vec<_>>());
         }
-        let few = slices.iter().map(|slice| slice.0).min()?;
-        let many = slices.iter().map(|slice| slice.0).max().filter(|&many| many > few)?;
+        let few = slices.iter().map(|slice| slice.loops).min()?;
+        let many = slices.iter().map(|slice| slice.loops).max().filter(|&many| many > few)?;
         let total = |loops: u64| {
-            let of_these = slices.iter().filter(|slice| slice.0 == loops);
-            Some(of(&of_these.map(|slice| slice.1).collect::<Vec<_>>())? * loops as f64)
+            let of_these = slices.iter().filter(|slice| slice.loops == loops);
+            Some(of(&of_these.map(|slice| slice.value).collect::<Vec<_>>())? * loops as f64)
         };
         Some((total(many)? - total(few)?) / (many - few) as f64)
     }
@@ -154,7 +165,7 @@ impl OpenLaunch {
         Self { row: first, ended_ns: 0, slices: Vec::new(), n_probed: 0 }
     }
 
-    fn take(&mut self, row: &Row, slice: Option<(u64, f64)>) {
+    fn take(&mut self, row: &Row, slice: Option<LaunchSlice>) {
         let total = &mut self.row;
         total.exit = if total.exit == 0 { row.exit } else { total.exit };
         total.timed_out |= row.timed_out;
@@ -228,7 +239,7 @@ pub fn values_by_arm(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> 
     let rule = SliceRule::of(plan, headline);
     let mut values = vec![Vec::new(); plan.arms.len()];
     for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
-        values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.1));
+        values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.value));
     }
     values
 }

@@ -38,7 +38,6 @@ pub mod pool;
 mod quiet;
 mod ranking;
 pub mod report;
-mod run_times;
 pub mod select;
 pub mod series;
 mod sessions;
@@ -47,7 +46,6 @@ mod sliced;
 mod steadiness;
 pub mod suite;
 mod summary;
-mod throughput;
 mod times;
 pub mod trial;
 pub mod verdict;
@@ -89,7 +87,7 @@ pub use summary::{
     ArmSummary, InterruptionSummary, LimitCause, MetricSummary, NetTimes, SLOW_TAIL, SliceSummary,
     TailQuantile, TimeSummary, UncertainValue,
 };
-pub use throughput::throughput;
+pub use times::throughput;
 pub use watch::trial_outcome;
 
 pub fn analyse(record: &Record) -> Analysis {

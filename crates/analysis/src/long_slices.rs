@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::launches::SliceRule;
+use crate::launches::{LaunchSlice, SliceRule};
 use crate::neighbours::began_on_shared_core;
 use model::values::metric::Metric;
 use record::{Record, Rows};
@@ -45,7 +45,7 @@ pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<
     for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
         if slices.arm(index) == arm
             && is_own(index)
-            && let Some((_, value)) = rule.slice(&slices.row(index))
+            && let Some(LaunchSlice { value, .. }) = rule.slice(&slices.row(index))
         {
             processes.entry(slices.block(index)).or_default().push(value);
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::run_times::cpu_ns;
+use crate::times::cpu_ns;
 use model::values::is_core_shared;
 use model::values::metric::Metric;
 use record::{Record, Rows};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::run_times::{cpu_ns, queued_ns};
+use crate::times::{cpu_ns, queued_ns};
 use model::values::metric::Metric;
 use record::Rows;
 

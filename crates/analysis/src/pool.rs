@@ -299,10 +299,7 @@ impl PoolTest {
     }
 
     fn because(&self) -> NoTest {
-        match self {
-            Self::Nothing(because) => *because,
-            _ => NoTest::UnfitNumbers,
-        }
+        if let Self::Nothing(because) = self { *because } else { NoTest::UnfitNumbers }
     }
 }
 

@@ -27,7 +27,7 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
     let kept: Vec<usize> = (0..plan.arms.len()).filter(|&at| is_kept(&plan.arms[at])).collect();
     let mut new_of = vec![None; plan.arms.len()];
     kept.iter().enumerate().for_each(|(new, &old)| new_of[old] = Some(new));
-    record.header.plan = plan.clone().of_arms(&kept);
+    record.header.plan = plan.clone().select_arms(&kept);
     record.rows = select_rows(&record.rows, &new_of);
     record.slices = record.slices.as_ref().map(|slices| select_rows(slices, &new_of));
     record.events.retain_mut(|event| match event {

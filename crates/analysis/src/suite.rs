@@ -25,7 +25,7 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let are_alike = plans.iter().all(|plan| plan.policy.compared() == compared);
     let compared = if are_alike { compared } else { Compared::default() };
     let are_sliced = parts.iter().all(|part| part.slices.is_some());
-    let plan = Plan::of_benchmarks(&plans, seed)?.in_slices(are_sliced);
+    let plan = Plan::joined(&plans, seed)?.in_slices(are_sliced);
     let mut whole = Record {
         path: path.into(),
         header: Header { plan, ..first.clone() },

@@ -7,7 +7,7 @@ use stats::{Interval, PointEstimate, SortedSample};
 use crate::low_runs::LoneRun;
 
 /// The summary of one arm.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ArmSummary {
     /// Index in the plan.
     pub arm: usize,

@@ -1,10 +1,13 @@
 //! Location, spread and t0 of times.
 
-use stats::SortedSample;
-use stats::endpoint::{self, Estimator};
-
 use crate::low_runs::LowRuns;
 use crate::summary::{LimitCause, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
+use model::values::metric::Metric;
+use model::values::{Clock, DecideOn};
+use record::Rows;
+use record::plan::Plan;
+use stats::SortedSample;
+use stats::endpoint::{self, Estimator};
 
 /// Fewest runs for a floor of the runs.
 const RUNS_FOR_FLOOR: usize = 3;
@@ -60,6 +63,37 @@ pub(super) fn times(wall: &[f64], low: &LowRuns) -> Option<TimeSummary> {
         times.limit(found.most, LimitCause::Neighbours);
     }
     Some(times)
+}
+
+/// Run-queue delay of a run while the clock ran, ns, without waits after preemptions. A lower bound: schedstat counts
+/// from the creation of the process, and the wait before the clock starts is at most the launch time.
+pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
+    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
+    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
+    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
+}
+
+/// A metric of a run in its base unit, scaled up if its event did not count all the time.
+pub fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
+    let stored = rows.get(index, metric)?;
+    Some(metric.info().in_base_unit(stored, rows.get(index, Metric::RunningPpm)))
+}
+
+/// User + system time of a run, ns.
+pub fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let user_us = rows.get(index, Metric::UserUs)?;
+    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+}
+
+/// Copies that end in a second, where a run of all of them takes this time, ns. `None` without several copies, or if what is
+/// compared is no wall time.
+pub fn throughput(plan: &Plan, time_ns: f64) -> Option<f64> {
+    let policy = &plan.policy;
+    let is_wall =
+        policy.clock == Clock::Wall && policy.decide_on.is_none_or(|it| it == DecideOn::Wall);
+    let copies = plan.copies.as_ref().filter(|_| is_wall)?;
+    (time_ns > 0.0).then(|| f64::from(copies.n) * 1e9 / time_ns)
 }
 
 #[cfg(test)]

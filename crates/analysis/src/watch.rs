@@ -131,6 +131,26 @@ impl LookRule {
     }
 }
 
+/// A comparison and its share of alpha.
+#[derive(Clone, Copy)]
+pub struct SharedAlpha<'a> {
+    pub tested: &'a ArmComparison,
+    pub share: f64,
+}
+
+impl<'a> From<(&'a ArmComparison, f64)> for SharedAlpha<'a> {
+    fn from((tested, share): (&'a ArmComparison, f64)) -> Self {
+        Self { tested, share }
+    }
+}
+
+impl SharedAlpha<'_> {
+    /// Whether more blocks cannot change the verdict.
+    pub fn is_settled(&self) -> bool {
+        self.tested.test.is_settled(self.share)
+    }
+}
+
 impl SessionComparisons {
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
@@ -224,10 +244,11 @@ impl SessionComparisons {
     }
 
     /// The candidates' comparisons, each with Holm's share of alpha.
-    pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
+    pub fn compared(&self) -> Vec<SharedAlpha<'_>> {
         let family = self.candidates();
         let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
-        family.iter().zip(holm_shares(&tests, self.n_family)).collect()
+        let shares = holm_shares(&tests, self.n_family);
+        family.iter().zip(shares).map(SharedAlpha::from).collect()
     }
 
     pub fn candidates(&self) -> &[ArmComparison] {
@@ -239,9 +260,9 @@ impl SessionComparisons {
     }
 
     /// The comparisons that the session waits for: the candidates, or the twin without candidates.
-    pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
+    pub fn awaited(&self) -> Vec<SharedAlpha<'_>> {
         match self.twin() {
-            Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
+            Some(twin) if self.n_compared == 0 => vec![SharedAlpha { tested: twin, share: 1.0 }],
             _ => self.compared(),
         }
     }
@@ -258,19 +279,16 @@ impl SessionComparisons {
         }
         let awaited = self.awaited();
         if self.rule.stopping == Stopping::AtADifference {
-            return awaited.iter().any(|(tested, share)| tested.test.is_different(*share));
+            return awaited.iter().any(|it| it.tested.test.is_different(it.share));
         }
-        awaited.iter().all(|(tested, share)| tested.test.is_settled(*share))
+        awaited.iter().all(SharedAlpha::is_settled)
     }
 
     /// Progress after the last interim analysis.
     pub fn standing(&self) -> Option<ComparisonProgress> {
         let awaited = self.awaited();
-        let open: Vec<&ArmComparison> = awaited
-            .iter()
-            .filter(|(tested, share)| !tested.test.is_settled(*share))
-            .map(|(tested, _)| *tested)
-            .collect();
+        let open = awaited.iter().filter(|it| !it.is_settled()).map(|it| it.tested);
+        let open: Vec<&ArmComparison> = open.collect();
         let first = open.first()?;
         let (log_ratio, err) = first.test.rough()?;
         let expected = open.iter().filter_map(|tested| tested.test.expected_pairs());
@@ -299,7 +317,7 @@ impl SessionComparisons {
     pub fn is_sized(
         &self,
         walls: &Walls,
-        decided: &[(&ArmComparison, f64)],
+        decided: &[SharedAlpha<'_>],
         share_max: f64,
     ) -> Result<bool, Invalid> {
         all_conclusions(walls, decided, |found| {
@@ -314,7 +332,7 @@ impl SessionComparisons {
     pub fn is_answered(
         &self,
         walls: &Walls,
-        decided: &[(&ArmComparison, f64)],
+        decided: &[SharedAlpha<'_>],
         limit: f64,
         margin: f64,
     ) -> Result<bool, Invalid> {
@@ -337,10 +355,10 @@ impl SessionComparisons {
 /// Whether a condition holds for all conclusions, each at its share of alpha.
 fn all_conclusions(
     walls: &Walls,
-    compared: &[(&ArmComparison, f64)],
+    compared: &[SharedAlpha<'_>],
     holds: impl Fn(&Conclusion) -> bool,
 ) -> Result<bool, Invalid> {
-    for (tested, share) in compared {
+    for SharedAlpha { tested, share } in compared {
         let pairs = walls.slots(tested.reference, tested.arm).pairs()?;
         if !tested.test.conclude(&pairs, *share)?.is_some_and(|found| holds(&found)) {
             return Ok(false);

@@ -3,9 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::json::document::Document;
-use crate::{
-    FileFormat, bmf, cargo_bench, catch2, github_action, gnu_time, go, perf_stat, unknown,
-};
+use crate::{FileFormat, bmf, cargo_bench, catch2, github_action, gnu_time, go, perf_stat};
 
 /// Lines to read before giving up on a text.
 const N_LINES_MAX: usize = 10_000;
@@ -23,7 +21,7 @@ pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     match found {
         Some(format) => Ok(format),
         None => {
-            if let Some(instead) = unknown::instead(&text) {
+            if let Some(instead) = instead(&text) {
                 bail!("{instead}");
             }
             let known: Vec<_> = FileFormat::ALL.iter().map(|format| format.name()).collect();
@@ -134,3 +132,38 @@ const TELLING: [(KeyPlace, &str, FileFormat); 27] = [
     (KeyPlace::Root, "format_version", FileFormat::Lnt),
     (KeyPlace::RootList, "unit", FileFormat::GithubAction),
 ];
+
+/// Strings in a text, its origin, and the command to run instead.
+const TEXTS: [(&[&str], &str, &str); 12] = [
+    (&["Mean +- std dev:"], "pyperf", "its option -o FILE.json"),
+    (&["Time (mean ± σ)", "Range (min … max)"], "hyperfine", "hyperfine --export-json FILE.json"),
+    (
+        &["Time             CPU", "Iterations"],
+        "Google Benchmark",
+        "--benchmark_out=FILE.json --benchmark_out_format=json",
+    ),
+    (&["Mode", "Cnt", "Score", "Units"], "JMH", "-rf json -rff FILE.json"),
+    (&["Name (time in", "Rounds"], "pytest-benchmark", "pytest --benchmark-json=FILE.json"),
+    (&["BenchmarkTools.Trial:"], "BenchmarkTools.jl", "BenchmarkTools.save(\"FILE.json\", trial)"),
+    (
+        &["| relative |", "ns/op |"],
+        "nanobench",
+        "its JSON template: bench.render(ankerl::nanobench::templates::json(), file)",
+    ),
+    (
+        &["|               ns/op |"],
+        "nanobench",
+        "its JSON template: bench.render(ankerl::nanobench::templates::json(), file)",
+    ),
+    (&["| Method", "Mean", "Error"], "BenchmarkDotNet", "its option --exporters json"),
+    (&["Performance counter stats for"], "perf stat", "perf stat -j -o FILE.json"),
+    (&["elapsed", "maxresident)k"], "GNU time", "time -v"),
+    (&["real\t", "user\t", "sys\t"], "the shell's time", "env time -v COMMAND"),
+];
+
+/// The command to run instead of one whose text is for people.
+pub(crate) fn instead(text: &str) -> Option<String> {
+    let is_it = |(words, ..): &&(&[&str], &str, &str)| words.iter().all(|word| text.contains(word));
+    let (_, program, run) = TEXTS.iter().find(is_it)?;
+    Some(format!("it looks like {program}'s text for people; use {run} and read that file"))
+}

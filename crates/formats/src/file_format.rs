@@ -119,10 +119,7 @@ impl FileFormat {
 
     /// Other files with more data, as paths from the file's directory; they need not exist.
     pub fn wants_beside(self) -> &'static [&'static str] {
-        match self {
-            Self::Asv => &["benchmarks.json", "../benchmarks.json"],
-            _ => &[],
-        }
+        if let Self::Asv = self { &["benchmarks.json", "../benchmarks.json"] } else { &[] }
     }
 
     /// Adds the format to an error.

@@ -40,7 +40,6 @@ mod source;
 mod text;
 mod times;
 mod units;
-mod unknown;
 mod value_limit;
 
 pub use detect::detect;

@@ -4,9 +4,8 @@
 //! The values of a benchmark are in one vector, because a file may have 200 000 launches of five values.
 
 pub mod statistics;
-mod summary;
 
-pub use summary::{NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, SummaryStatistics};
+pub use statistics::{NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, SummaryStatistics};
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::files::Unread;
 use crate::knobs::Format;
-use crate::mask::parse_cpu_mask;
+use crate::value_format::parse_cpu_mask;
 use model::values::read_cpu_list;
 
 const CPU: &str = "sys/devices/system/cpu";

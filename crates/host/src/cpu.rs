@@ -109,10 +109,7 @@ pub(super) fn turbo(host: &Host) -> Option<bool> {
     let each =
         policies(host).into_iter().map(|policy| host.read_value::<u8>(format!("{policy}/boost")));
     let each: Vec<u8> = each.flatten().collect();
-    match each.is_empty() {
-        true => global.map(|boost| boost == 1),
-        false => Some(each.contains(&1)),
-    }
+    if each.is_empty() { global.map(|boost| boost == 1) } else { Some(each.contains(&1)) }
 }
 
 /// The frequency of each online CPU in /proc/cpuinfo, MHz. Empty on architectures that do not show it.

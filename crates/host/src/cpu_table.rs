@@ -86,9 +86,14 @@ impl CpuRow {
     }
 }
 
-/// Every present CPU in order. Empty if the kernel shows none. `interrupts`: the interrupt counts of each CPU and their
-/// duration in seconds.
-pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Vec<CpuRow> {
+/// The interrupts of each CPU, counted over some seconds.
+pub struct CountedInterrupts {
+    pub interrupts: Interrupts,
+    pub seconds: f64,
+}
+
+/// Every present CPU in order. Empty if the kernel shows none.
+pub fn read_cpu_table(host: &Host, interrupts: Option<&CountedInterrupts>) -> Vec<CpuRow> {
     let list = |path: &str| host.read(path).and_then(|list| read_cpu_list(&list));
     let online = list(&format!("{CPU}/online")).unwrap_or_default();
     let present = list(&format!("{CPU}/present")).unwrap_or_else(|| online.clone());
@@ -113,8 +118,9 @@ pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Ve
             nohz: nohz.contains(&cpu),
             allowed: online.contains(&cpu)
                 && allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu)),
-            irqs_per_second: interrupts.and_then(|(interrupts, seconds)| {
-                Some(interrupts.total_on(cpu)? as f64 / seconds).filter(|rate| rate.is_finite())
+            irqs_per_second: interrupts.and_then(|counted| {
+                let rate = counted.interrupts.total_on(cpu)? as f64 / counted.seconds;
+                Some(rate).filter(|rate| rate.is_finite())
             }),
         })
         .collect();
@@ -219,9 +225,10 @@ mod tests {
 
     fn table(name: &str) -> Vec<CpuRow> {
         let (_directory, host) = fixture(name);
-        let seconds = read_uptime_seconds(&host);
-        let interrupts = Interrupts::read(&host).zip(seconds);
-        read_cpu_table(&host, interrupts.as_ref())
+        let counted = Interrupts::read(&host).zip(read_uptime_seconds(&host));
+        let counted =
+            counted.map(|(interrupts, seconds)| CountedInterrupts { interrupts, seconds });
+        read_cpu_table(&host, counted.as_ref())
     }
 
     #[test]

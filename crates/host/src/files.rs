@@ -196,3 +196,23 @@ impl PathLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
+
+/// A file that another program has written since.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// Path below the root.
+    pub path: String,
+    pub now: String,
+    pub old: String,
+}
+
+impl Foreign {
+    /// A sentence about a file that was changed after an earlier tuning, and was tuned again.
+    pub fn between_two_tunes(&self) -> String {
+        format!(
+            "/{} was changed to {:?} by somebody else since it was tuned, and is tuned again; `stillwell system reset` puts \
+             back {:?}",
+            self.path, self.now, self.old
+        )
+    }
+}

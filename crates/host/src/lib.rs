@@ -31,8 +31,6 @@ mod invoker;
 pub mod journal;
 pub mod knobs;
 mod look;
-mod mask;
-mod memory_nodes;
 mod mounts;
 pub mod priority;
 mod processes;
@@ -63,7 +61,7 @@ pub use capture::capture;
 pub use cgroup::{MemoryGroup, memory_group, memory_limit_bytes, quota_counts, why_no_process};
 pub use cmdline::CommandLine;
 pub use core_pairs::{CorePair, CorePairs, pairs_to_measure, with_hidden_siblings};
-pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
+pub use cpu_table::{CountedInterrupts, CpuRow, read_cpu_table, read_uptime_seconds};
 pub use facts::Gap;
 pub use facts::{Cgroup, Facts, Git, Topology};
 pub use files::{Host, is_gone, reason_unread};
@@ -76,15 +74,15 @@ pub use invoker::{
     invoking_user, is_caller_unknown, user_of_commands, user_of_files, without_place_of_git,
 };
 pub use look::{Survey, look};
-pub use mask::parse_cpu_mask;
-pub use memory_nodes::{MemoryNode, memory_nodes};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use services::started_by;
+pub use topology::{MemoryNode, memory_nodes};
 pub use topology::{cores, cores_first};
 pub use tracepoints::{
     EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
 };
 pub use user_files::{UserDirectory, open_regular};
+pub use value_format::parse_cpu_mask;

@@ -47,10 +47,7 @@ pub fn recommend(table: &[CpuRow]) -> Recommendation {
         free.iter().copied().filter(|core| core.isolated == is_isolated).collect();
     let group = best_group(&wanted);
     // If possible, at least one core of each used kind and node stays free for everything else.
-    let n_cores = match is_isolated {
-        true => group.len(),
-        false => CORES_MAX.min(group.len().div_ceil(2)),
-    };
+    let n_cores = if is_isolated { group.len() } else { CORES_MAX.min(group.len().div_ceil(2)) };
     let mut chosen: Vec<&Core> = group.clone();
     chosen.sort_by_key(|core| (std::cmp::Reverse(core.max_khz), std::cmp::Reverse(core.cpus[0])));
     chosen.truncate(n_cores);

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::knobs::{Knob, Machine, Reading, Setting, State, knobs};
 use crate::{
-    CorePairs, CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend,
+    CorePairs, CountedInterrupts, CpuRow, Host, Recommendation, read_cpu_table, recommend,
     with_hidden_siblings,
 };
 use model::prose::Prose;
@@ -84,7 +84,7 @@ impl SystemReport {
         host: &Host,
         bench: Vec<usize>,
         is_asked: bool,
-        interrupts: Option<&(Interrupts, f64)>,
+        interrupts: Option<&CountedInterrupts>,
         core_pairs: Option<CorePairs>,
     ) -> Self {
         let machine = Machine::new(host, bench);

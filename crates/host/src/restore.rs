@@ -8,7 +8,7 @@ use std::io;
 use anyhow::Result;
 
 use crate::absent::{self, Waiting};
-use crate::files::{is_gone, reason_unread};
+use crate::files::{Foreign, is_gone, reason_unread};
 use crate::journal::{self, Distrusted, Item, Store};
 use crate::knobs::Undo;
 use crate::processes::pid_of;
@@ -16,7 +16,7 @@ use crate::{Host, shield, unplug};
 use model::values::read_cpu_list;
 use model::words::{in_words, reason};
 
-pub use outcome::{Aftermath, Foreign, Restoration};
+pub use outcome::{Aftermath, Restoration};
 
 mod outcome;
 
@@ -129,7 +129,7 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
     if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
         let (mut left, unread) = host.watched(|| unplug::put_back(host, &unplugged));
         left.failed.extend(unread);
-        result.foreign.extend(foreign(left.foreign));
+        result.foreign.extend(left.foreign);
         if left.failed.is_empty() && left.waiting.is_empty() {
             store.plugged();
         }
@@ -154,7 +154,7 @@ fn lower_shield(host: &Host, store: &mut Store, result: &mut Restoration) {
     let Some(raised) = store.journal.shield.clone() else { return };
     let lower = || {
         let cache = shield::give_cache_back(host, &raised);
-        result.foreign = foreign(cache.foreign);
+        result.foreign = cache.foreign;
         result.failed = cache.failed;
         result.failed.extend(shield::lower(host, &raised));
     };
@@ -166,8 +166,11 @@ fn lower_shield(host: &Host, store: &mut Store, result: &mut Restoration) {
     }
 }
 
-fn foreign(files: Vec<(String, String, String)>) -> Vec<Foreign> {
-    files.into_iter().map(|(path, now, old)| Foreign { path, now, old }).collect()
+/// A file that is put back.
+struct OwnItem {
+    item: Item,
+    /// Whether it holds our value, or is expected to. Restoring other files may change the rest.
+    is_changed: bool,
 }
 
 /// Restores these files and returns their paths.
@@ -190,17 +193,14 @@ fn restore_items(
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
         match standing {
-            FileState::Original => {
-                // Restoring other files may change it.
-                ours.push((item, false));
-            }
-            FileState::Ours => ours.push((item, true)),
+            FileState::Original => ours.push(OwnItem { item, is_changed: false }),
+            FileState::Ours => ours.push(OwnItem { item, is_changed: true }),
             // The files of a CPU return with the CPU.
             FileState::Missing | FileState::Unreadable(_) if brings_cpus => {
-                ours.push((item, true));
+                ours.push(OwnItem { item, is_changed: true });
             }
             FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
-                ours.push((item, true));
+                ours.push(OwnItem { item, is_changed: true });
             }
             FileState::Missing | FileState::Unreadable(_)
                 if let Some(waiting) = waiting(host, &item) =>
@@ -219,15 +219,15 @@ fn restore_items(
             }
         }
     }
-    if ours.iter().any(|(_, is_changed)| *is_changed) {
-        let paths = ours.iter().map(|(item, _)| item.kept.path.clone());
+    if ours.iter().any(|it| it.is_changed) {
+        let paths = ours.iter().map(|it| it.item.kept.path.clone());
         store.restoring(paths.chain(unreadable).collect());
     }
     let begin = store.journal.begun.first();
     let online_before = begin.and_then(|begin| read_cpu_list(&begin.online)).unwrap_or_default();
     let errors = write_back(host, &ours);
-    for ((item, is_changed), error) in ours.into_iter().zip(errors) {
-        judge(host, &item, is_changed, error, &online_before, result);
+    for (own, error) in ours.iter().zip(errors) {
+        judge(host, own, error, &online_before, result);
     }
     paths
 }
@@ -239,11 +239,11 @@ fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
 }
 
 /// Writes the original values until all files hold them, and returns the last error of each.
-fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
+fn write_back(host: &Host, ours: &[OwnItem]) -> Vec<Option<io::Error>> {
     let mut errors: Vec<Option<io::Error>> = ours.iter().map(|_| None).collect();
     for round in 0..ROUNDS {
         let mut is_quiet = true;
-        for (index, (item, _)) in ours.iter().enumerate() {
+        for (index, OwnItem { item, .. }) in ours.iter().enumerate() {
             match content(host, item) {
                 Ok(Content::Text(now)) if item.file.format.same(&now, &item.kept.old) => {
                     // The kernel may not show a write from just before a kill yet.
@@ -273,7 +273,7 @@ fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
     };
     host.wait_until(|| {
         let mut items = ours.iter().zip(&errors);
-        items.all(|((item, _), error)| error.is_some() || is_back(item))
+        items.all(|(own, error)| error.is_some() || is_back(&own.item))
     });
     errors
 }
@@ -281,8 +281,7 @@ fn write_back(host: &Host, ours: &[(Item, bool)]) -> Vec<Option<io::Error>> {
 /// Checks a file after it was written.
 fn judge(
     host: &Host,
-    item: &Item,
-    is_changed: bool,
+    OwnItem { item, is_changed }: &OwnItem,
     error: Option<io::Error>,
     online_before: &[usize],
     result: &mut Restoration,

@@ -5,11 +5,11 @@ use std::io;
 
 use anyhow::{Result, bail};
 
-use crate::files::{Unread, is_gone, reason_unread};
+use crate::files::{Foreign, Unread, is_gone, reason_unread};
 use crate::journal::{SavedFile, Store, asking_user};
 use crate::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
 use crate::restore::{
-    Extent, FileState, Foreign, Restoration, explain, is_unmovable, restore, standing, undo,
+    Extent, FileState, Restoration, explain, is_unmovable, restore, standing, undo,
 };
 use crate::{Host, is_offline, unplug};
 use model::words::in_words;

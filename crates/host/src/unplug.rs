@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::absent::Waiting;
 use crate::cgroup::groups;
-use crate::files::is_gone;
+use crate::files::{Foreign, is_gone};
 use crate::knobs::{Knob, Setting};
 use crate::mounts::{self, Mount};
 use crate::processes::Process;
@@ -49,8 +49,8 @@ pub struct CpuSet {
 /// Parts that could not be put back.
 #[derive(Debug, Default)]
 pub struct Unrestored {
-    /// Files that another program wrote since: the path, the value now, the value before.
-    pub foreign: Vec<(String, String, String)>,
+    /// Files that another program wrote since.
+    pub foreign: Vec<Foreign>,
     /// Files that the kernel refused, with the reason.
     pub failed: Vec<(String, String)>,
     /// Sets with a CPU that is still offline.
@@ -186,7 +186,8 @@ pub fn put_back(host: &Host, unplugged: &Unplugged) -> Unrestored {
             masks.0.push(mask.clone());
         } else {
             let path = format!("proc/{}/status", mask.tid);
-            left.foreign.push((path, format_cpu_list(&now.cpus), mask.cpus.clone()));
+            let (now, old) = (format_cpu_list(&now.cpus), mask.cpus.clone());
+            left.foreign.push(Foreign { path, now, old });
         }
     }
     left.failed.extend(bind_again(host, &masks, None));
@@ -203,7 +204,8 @@ fn put_back_set(host: &Host, unplugged: &Unplugged, set: &CpuSet, left: &mut Unr
         let kept: Vec<usize> =
             old.iter().copied().filter(|cpu| !unplugged.cpus.contains(cpu)).collect();
         if now != kept && !now.is_empty() {
-            left.foreign.push((set.path.clone(), text, set.cpus.clone()));
+            let (path, old) = (set.path.clone(), set.cpus.clone());
+            left.foreign.push(Foreign { path, now: text, old });
             return;
         }
         let online = online(host);
@@ -330,7 +332,7 @@ mod tests {
         set(&host, "proc/77/task/77/status", "Cpus_allowed_list:\t1");
         let left = put_back(&host, &unplugged);
         let foreign: Vec<(&str, &str)> =
-            left.foreign.iter().map(|(path, now, _)| (path.as_str(), now.as_str())).collect();
+            left.foreign.iter().map(|it| (it.path.as_str(), it.now.as_str())).collect();
         assert_eq!(
             foreign,
             [("sys/fs/cgroup/cpuset/docker/cpuset.cpus", "1-2"), ("proc/77/status", "1")]

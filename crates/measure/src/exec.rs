@@ -186,10 +186,7 @@ impl<'a> ExecRunner<'a> {
             }
             Err(failure) => (Outcome::failed(failure), None),
         };
-        match open_step {
-            Some(step) => self.conclude(step, outcome),
-            None => Ok(outcome),
-        }
+        if let Some(step) = open_step { self.conclude(step, outcome) } else { Ok(outcome) }
     }
 
     /// The batch of these jobs, with the origin of each.

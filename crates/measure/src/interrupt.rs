@@ -110,10 +110,7 @@ impl Catchers {
 
     fn add(wanted: &[i32]) -> std::io::Result<()> {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let catchers = match all.take() {
-            Some(catchers) => catchers,
-            None => Self::new(wanted)?,
-        };
+        let catchers = if let Some(catchers) = all.take() { catchers } else { Self::new(wanted)? };
         catchers.are_gone.store(false, Ordering::Relaxed);
         *all = Some(Self { n: catchers.n + 1, ..catchers });
         Ok(())

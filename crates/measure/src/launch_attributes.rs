@@ -33,11 +33,11 @@ pub(super) fn attributes_of(
         run_as: open.run_as,
         ..Attributes::default()
     };
-    (of_copies(&runs, &copies), hooks)
+    (copy_attributes(&runs, &copies), hooks)
 }
 
 /// `cpus` has the CPUs of each copy, and nothing for a single one. A copy without CPUs of its own shares those of all.
-fn of_copies(runs: &Attributes, cpus: &[Vec<usize>]) -> Vec<Attributes> {
+fn copy_attributes(runs: &Attributes, cpus: &[Vec<usize>]) -> Vec<Attributes> {
     if cpus.is_empty() {
         return vec![runs.clone()];
     }

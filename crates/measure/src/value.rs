@@ -70,10 +70,7 @@ impl ValueTask {
 
 /// Opens files as the user of the runs.
 pub fn as_user<T>(user: Option<&User>, act: impl FnOnce() -> T) -> T {
-    match user {
-        Some(user) => with_files_of(user, act),
-        None => act(),
-    }
+    if let Some(user) = user { with_files_of(user, act) } else { act() }
 }
 
 /// The file of this name in a directory or below it.

@@ -4,7 +4,6 @@
 //! The saved file: a header line, then rows and events as they happen, one JSON value a line (docs/format.md). Nothing
 //! is subtracted, dropped, sorted or rounded before it is written.
 
-mod command_line;
 pub mod fair_play;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
@@ -32,8 +31,8 @@ use host::shield::Isolation;
 use host::{Facts, Gap, Git};
 use model::spec::defaults::DefaultOption;
 
-pub use command_line::{command_line, defaults, set_command_line};
 pub use folder::{SuiteManifest, is_suite};
+pub use origin::{command_line, defaults, set_command_line};
 pub use place::{
     all_records, builds_path, cache_path, cores_path, history_path, make_records_directory,
     new_path, newest, pools_path, records_directory,

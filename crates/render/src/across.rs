@@ -80,7 +80,7 @@ pub fn text(
     for pair in pairs {
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
         for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
-            let t0 = t0::of_arm(unit, arm).map(|text| unit.label(&text));
+            let t0 = t0::arm_text(unit, arm).map(|text| unit.label(&text));
             writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
                 .ok();
         }

@@ -158,10 +158,7 @@ impl ListedCommit {
 }
 
 fn effect(name: String, against: String, size: &Relation) -> Effect {
-    let verdict = match size.ratio > 1.0 {
-        true => Verdict::Slower,
-        false => Verdict::Faster,
-    };
+    let verdict = if size.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
     Effect {
         name,
         against: Some(against),

@@ -262,10 +262,7 @@ fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
-    match unit {
-        ResultUnit::Other(name) => format!("{number} {name}"),
-        _ => number,
-    }
+    if let ResultUnit::Other(name) = unit { format!("{number} {name}") } else { number }
 }
 
 /// A difference with its sign and unit.

@@ -78,10 +78,7 @@ pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
     let (outcome, policy) = (page.outcome, &page.plan.policy);
     let label = |arm: usize| page.labels[arm].as_str();
     let winner = outcome.winner.map(label);
-    let verdict = match outcome.is_confirmed {
-        true => FinalVerdict::Found,
-        false => FinalVerdict::Undecided,
-    };
+    let verdict = if outcome.is_confirmed { FinalVerdict::Found } else { FinalVerdict::Undecided };
     let first = page.arms.first().filter(|it| Some(it.arm) == outcome.winner);
     let size = first.and_then(|it| ratio(page, it.to_reference));
     let effect = winner.zip(size).map(|(name, size)| effect(name, label(0), size, policy.alpha));
@@ -108,10 +105,7 @@ fn entry<'a>(page: &'a RacePage<'a>, it: &'a ArmStanding) -> RacedArm<'a> {
         name: &page.labels[it.arm],
         command: &page.plan.arms[it.arm].command,
         standing: word(&it.standing),
-        why: match &it.standing {
-            FinalStanding::Failed(why) => Some(why),
-            _ => None,
-        },
+        why: if let FinalStanding::Failed(why) = &it.standing { Some(why) } else { None },
         out_after_round: it.out_after,
         stage: it.stage,
         to_winner: ratio(page, it.to_winner),

@@ -29,10 +29,7 @@ pub fn kind(unit: &ResultUnit) -> UnitKind {
 pub fn value(unit: &ResultUnit, value: f64) -> String {
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
-    match unit {
-        ResultUnit::Other(name) => format!("{number} {}", one_line(name)),
-        _ => number,
-    }
+    if let ResultUnit::Other(name) = unit { format!("{number} {}", one_line(name)) } else { number }
 }
 
 /// A number of loops; a large power of two as `2^14`.

@@ -101,12 +101,18 @@ pub fn turned(n_set: usize) -> String {
     format!("{n_set} {files} changed for it; `stillwell shield off` puts everything back\n")
 }
 
+/// The process for whose time a shield was made.
+pub struct ShieldOwner {
+    pub pid: u32,
+    pub is_alive: bool,
+}
+
 /// Names the owner of the shield and tells how long it lasts.
-pub fn owner(owner: Option<(u32, bool)>) -> String {
+pub fn owner(owner: Option<ShieldOwner>) -> String {
     match owner {
         None => "until `stillwell shield off` or the next boot\n".into(),
-        Some((pid, true)) => format!("until process {pid} ends\n"),
-        Some((pid, false)) => {
+        Some(ShieldOwner { pid, is_alive: true }) => format!("until process {pid} ends\n"),
+        Some(ShieldOwner { pid, is_alive: false }) => {
             format!(
                 "process {pid}, whose it was, has ended; `stillwell shield off` gives it back\n"
             )

@@ -12,7 +12,7 @@ pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {
 }
 
 /// t0 of an arm, without the time of a control; `None` without a run.
-pub fn of_arm(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
+pub fn arm_text(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
     Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
 }
 

@@ -9,7 +9,7 @@ use formats::{
 };
 
 use crate::convert::pyperf_facts::local_after;
-use crate::launches::SliceRule;
+use crate::launches::{LaunchSlice, SliceRule};
 use model::values::metric::Metric;
 use record::{Event, Record, Row, Rows};
 
@@ -193,7 +193,8 @@ fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
 }
 
 fn take(benchmark: &mut BenchmarkValues, row: &Row, rule: &SliceRule, is_warmup: bool) {
-    let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
+    let Some(slice) = rule.slice(row).filter(|_| row.is_time()) else { return };
+    let LaunchSlice { loops, value } = slice;
     if is_warmup {
         benchmark.warmups.push((loops, value));
         return;

@@ -163,10 +163,7 @@ fn arm_ledger(
             waited_ns += split.queued_ns;
         }
         if let Some(all) = &mut cpu_ns {
-            match split.cpu_ns {
-                Some(ns) => all.push(ns),
-                None => cpu_ns = None,
-            }
+            if let Some(ns) = split.cpu_ns { all.push(ns) } else { cpu_ns = None }
         }
         if let Some(asleep_ns) = split.asleep_ns {
             let source =

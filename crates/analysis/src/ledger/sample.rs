@@ -2,8 +2,8 @@
 
 use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
-use crate::run_times::queued_ns;
 use crate::summary::ArmSummary;
+use crate::times::queued_ns;
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
 use record::{Record, Rows};

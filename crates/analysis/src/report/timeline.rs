@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::launches::SliceRule;
-use crate::run_times::{self, queued_ns};
+use crate::times::{cpu_ns, queued_ns};
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
 
@@ -163,7 +163,7 @@ fn clock(rows: &Rows, index: usize) -> Option<f64> {
 impl TimelineSource<'_> {
     fn value(&self, index: usize) -> Option<f64> {
         match &self.record.slices {
-            Some(_) => Some(self.rule.slice(&self.rows.row(index))?.1),
+            Some(_) => Some(self.rule.slice(&self.rows.row(index))?.value),
             None => self.rows.headline(index),
         }
     }
@@ -213,7 +213,7 @@ impl TimelineSource<'_> {
 
     fn cpu_ns(&self, index: usize) -> Option<f64> {
         let ns = self.rows.get(index, Metric::CpuNs).map(|ns| ns as f64);
-        ns.or_else(|| run_times::cpu_ns(self.rows, index))
+        ns.or_else(|| cpu_ns(self.rows, index))
     }
 
     fn events(&self, index: usize) -> impl Iterator<Item = (EventKind, f64)> {

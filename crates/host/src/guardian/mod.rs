@@ -16,9 +16,10 @@ use std::path::Path;
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::files::Foreign;
 use crate::journal::{Store, asking_user};
 use crate::knobs::{Knob, Machine, State, bench_cpus, knobs};
-use crate::restore::{Aftermath, Extent, Foreign, put_back, restore, undo};
+use crate::restore::{Aftermath, Extent, put_back, restore, undo};
 use crate::shield::{self, Isolation, Placement, ShieldPlan, place};
 use crate::tune::{self, KnobPlan, KnobResult};
 use crate::{Host, fault};

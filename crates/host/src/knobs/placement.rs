@@ -5,8 +5,8 @@ use crate::knobs::frequency::{
 };
 use crate::knobs::tunables::{tunables, with_tunables};
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
-use crate::mask::format_cpu_mask;
 use crate::processes::movable_kernel_threads;
+use crate::value_format::format_cpu_mask;
 use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
@@ -236,7 +236,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     if machine.bench.is_empty() {
         let default = host.read(DEFAULT_IRQ);
-        let cpus = default.and_then(|mask| crate::mask::parse_cpu_mask(&mask).ok());
+        let cpus = default.and_then(|mask| crate::value_format::parse_cpu_mask(&mask).ok());
         let Some(cpus) = cpus else {
             return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
         };
@@ -247,7 +247,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
     let mut wanted = Vec::new();
     let default = host.read(DEFAULT_IRQ).unwrap_or_default();
-    let default_cpus = crate::mask::parse_cpu_mask(&default).unwrap_or_default();
+    let default_cpus = crate::value_format::parse_cpu_mask(&default).unwrap_or_default();
     if reaches_bench(&default_cpus) {
         wanted.push((DEFAULT_IRQ.to_owned(), format_cpu_mask(&machine.others)));
     }
@@ -277,7 +277,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
 
 /// Removes the benchmark's CPUs from the mask, which must not become empty.
 fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let parse = |mask: &str| crate::mask::parse_cpu_mask(mask).ok();
+    let parse = |mask: &str| crate::value_format::parse_cpu_mask(mask).ok();
     let in_force = machine.host.read(WORKQUEUES);
     let spared = machine.spared();
     if let Some(now) = in_force.clone()

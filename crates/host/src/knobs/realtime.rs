@@ -5,7 +5,7 @@ use crate::knobs::kernel::switch;
 use crate::knobs::knob::distinct;
 use crate::knobs::reported::row;
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
-use crate::mask::parse_cpu_mask;
+use crate::value_format::parse_cpu_mask;
 use model::values::name_cpus;
 
 const CPU: &str = "sys/devices/system/cpu";

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::Host;
 #[cfg(test)]
 use crate::fault;
+use crate::files::Foreign;
 use crate::knobs::Format;
 use model::values::{format_cpu_list, read_cpu_list};
 
@@ -74,8 +75,8 @@ pub struct CacheInForce {
 pub struct CacheReturn {
     /// Files that could not be put back, and why.
     pub failed: Vec<(String, String)>,
-    /// Masks of the default group that another program has changed: the path, the mask now, and the mask before.
-    pub foreign: Vec<(String, String, String)>,
+    /// Masks of the default group that another program has changed.
+    pub foreign: Vec<Foreign>,
 }
 
 impl CachePlan {
@@ -155,7 +156,7 @@ pub fn remove(host: &Host, plan: &CachePlan) -> CacheReturn {
             Some(mask) => {
                 let shown = |mask: u64| format!("{}:{}={mask:x}", cache.resource, cache.id);
                 let path = ROOT_SCHEMATA.to_owned();
-                result.foreign.push((path, shown(*mask), shown(cache.before)));
+                result.foreign.push(Foreign { path, now: shown(*mask), old: shown(cache.before) });
             }
         }
     }

@@ -154,8 +154,8 @@ fn a_mask_that_somebody_else_has_changed_is_left_alone() {
     make(&host, &plan).unwrap();
     std::fs::write(host.root.join(ROOT_SCHEMATA), "L3:0=ff0\n").unwrap();
     let found = remove(&host, &plan);
-    let expect = (ROOT_SCHEMATA.to_owned(), "L3:0=ff0".to_owned(), "L3:0=fff".to_owned());
-    assert_eq!(found.foreign, [expect]);
+    let (path, now, old) = (ROOT_SCHEMATA.into(), "L3:0=ff0".into(), "L3:0=fff".into());
+    assert_eq!(found.foreign, [Foreign { path, now, old }]);
     assert_eq!(host.read(ROOT_SCHEMATA).unwrap(), "L3:0=ff0");
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::absent::Waiting;
+use crate::files::Foreign;
 use crate::shield::ShieldPlan;
 use model::values::name_cpus;
 
@@ -19,25 +20,6 @@ pub struct Restoration {
     pub waiting: Vec<Waiting>,
     /// Files that could not be restored, and the reasons.
     pub failed: Vec<(String, String)>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub struct Foreign {
-    /// Path below the root.
-    pub path: String,
-    pub now: String,
-    pub old: String,
-}
-
-impl Foreign {
-    /// A sentence about a file that was changed after an earlier tuning, and was tuned again.
-    pub fn between_two_tunes(&self) -> String {
-        format!(
-            "/{} was changed to {:?} by somebody else since it was tuned, and is tuned again; `stillwell system reset` puts \
-             back {:?}",
-            self.path, self.now, self.old
-        )
-    }
 }
 
 impl Restoration {

@@ -1,6 +1,5 @@
 //! Jobs that may fall into a measurement: timers of systemd, and jobs of cron (systemd.timer(5), crontab(5)).
 
-mod crontab;
 mod systemd;
 #[cfg(test)]
 mod tests;
@@ -87,7 +86,7 @@ pub fn jobs(host: &Host) -> Jobs {
             .filter(|timer| timer.due_s.is_none_or(|due_s| due_s <= HORIZON_S))
             .collect();
         let daemon = CRON_SERVICES.iter().find(|name| is_running(host, name));
-        let daemon = daemon.filter(|_| crontab::has_job(host));
+        let daemon = daemon.filter(|_| has_job(host));
         due.extend(daemon.map(|name| DueUnit { unit: format!("{name}.service"), due_s: None }));
         due.sort_by_key(|unit| (unit.due_s.unwrap_or(i64::MAX), unit.unit.clone()));
         let updating = UPDATERS.iter().filter(|name| is_running(host, name));
@@ -97,7 +96,7 @@ pub fn jobs(host: &Host) -> Jobs {
     if !enabled.is_empty() {
         return Jobs::Unasked(enabled);
     }
-    cron_process(host).filter(|_| crontab::has_job(host)).map_or(Jobs::None, Jobs::Cron)
+    cron_process(host).filter(|_| has_job(host)).map_or(Jobs::None, Jobs::Cron)
 }
 
 /// Whether a service has processes.
@@ -137,4 +136,35 @@ pub fn when(due_s: Option<i64>) -> String {
         Some(s) if s < 2 * 3600 => format!("in {} min", s / 60),
         Some(s) => format!("in {} h", s / 3600),
     }
+}
+
+/// Whether a readable crontab has a job. Due times are not computed: cron has dialects, and stopping its daemon costs
+/// nothing.
+fn has_job(host: &Host) -> bool {
+    crontabs(host).any(|(path, has_user)| {
+        let text = host.read(&path).unwrap_or_default();
+        text.lines().any(|line| is_job(line, has_user))
+    })
+}
+
+/// The machine's crontabs, whose jobs name a user, and users' crontabs.
+fn crontabs(host: &Host) -> impl Iterator<Item = (String, bool)> {
+    // cron(8) of Debian skips names with a dot, such as .placeholder.
+    let jobs = host.list("etc/cron.d").into_iter().filter(|name| !name.contains('.'));
+    let of_machine = jobs.map(|name| format!("etc/cron.d/{name}"));
+    let of_machine = std::iter::once("etc/crontab".to_owned()).chain(of_machine);
+    let spools =
+        ["var/spool/cron/crontabs", "var/spool/cron", "var/spool/cron/tabs", "etc/crontabs"];
+    let of_users = spools.into_iter().flat_map(|directory| {
+        host.list(directory).into_iter().map(move |name| format!("{directory}/{name}"))
+    });
+    of_machine.map(|path| (path, true)).chain(of_users.map(|path| (path, false)))
+}
+
+/// A line with times and a command; no comment, no variable, and not `@reboot`.
+fn is_job(line: &str, has_user: bool) -> bool {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let Some(first) = fields.first().filter(|first| !first.starts_with('#')) else { return false };
+    let n_times = if first.starts_with('@') { 1 } else { 5 };
+    *first != "@reboot" && !first.contains('=') && fields.len() > n_times + usize::from(has_user)
 }

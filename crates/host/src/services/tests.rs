@@ -80,3 +80,29 @@ fn write(path: &std::path::Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
+
+#[test]
+fn lines_with_a_job() {
+    for line in ["30 12 * * * x", "*/20 * * * * x y", "0 9-17/4 * * mon x", "@hourly x"] {
+        assert!(is_job(line, false), "{line}");
+    }
+    for line in ["", "# 1 2 3 4 5 x", "PATH=/bin:/usr/bin", "@reboot x", "1 2 3 4 5"] {
+        assert!(!is_job(line, false), "{line}");
+    }
+    // A user is missing.
+    assert!(!is_job("1 2 3 4 5 x", true) && is_job("1 2 3 4 5 root x", true));
+}
+
+#[test]
+fn crontabs_of_the_machine_and_of_users() {
+    for (files, expect) in [
+        ("etc/crontab = 25 13 * * * root run-parts /etc/cron.hourly\n", true),
+        ("etc/cron.d/.placeholder = * * * * * root x\n", false),
+        ("etc/cron.d/sysstat = 5-55/10 * * * * root debian-sa1\n", true),
+        ("var/spool/cron/crontabs/ann = 40 12 * * * backup\n", true),
+        ("etc/crontab = PATH=/bin\n", false),
+    ] {
+        let (_directory, host) = expand(files);
+        assert_eq!(has_job(&host), expect, "{files}");
+    }
+}

@@ -21,7 +21,6 @@ mod tests;
 mod verify;
 mod version1;
 mod version2;
-mod watch;
 
 use crate::Host;
 use crate::resctrl::{self, CacheReturn};
@@ -34,8 +33,8 @@ pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use tasks::{Mask, Masks};
 pub(super) use tasks::{Task, bind_again, bound, read_task};
+pub use verify::Watch;
 pub use verify::{expected_partition, verify};
-pub use watch::Watch;
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
 /// systemd units.

@@ -174,10 +174,7 @@ pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
 
 /// Calls `act` while this thread opens files as this process's user, even after [`take_files`].
 pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
-    match OWN.get() {
-        Some(own) => with_ids(own, act),
-        None => act(),
-    }
+    if let Some(own) = OWN.get() { with_ids(own, act) } else { act() }
 }
 
 /// Whether this thread opens files as another user than this process's.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::knobs::Format;
-use crate::mask::parse_cpu_mask;
+use crate::value_format::parse_cpu_mask;
 use crate::{Host, cpu};
 use model::values::{format_cpu_list, parse_cpu_list};
 

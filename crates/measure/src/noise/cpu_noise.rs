@@ -2,16 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::SortedSample;
 
 use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::core_probes::CoreProbes;
-use crate::noise::counts::CpuCounts;
+use crate::noise::counts::{CpuCounts, MachineCounts};
 use crate::noise::registers;
 use crate::noise::sampler::LoopObservation;
+use crate::noise::ticks::LoopClock;
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::CpuTraces;
+use host::Gap;
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
+use stats::SortedSample;
 
 /// Evidence for the entries of a ledger, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -236,6 +238,50 @@ fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
     let is_known =
         |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
     stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()
+}
+
+/// The report of `noise`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NoiseReport {
+    /// The clock of the loops.
+    pub clock: ClockReport,
+    /// Evidence for the entries: the weakest, if CPUs differ.
+    pub evidence: NoiseEvidence,
+    /// Each watched CPU.
+    pub cpus: Vec<CpuNoise>,
+    /// Sum over all CPUs.
+    pub total: Ledger,
+    /// The CPUs with the least lost time, the quietest first.
+    pub quietest: Vec<usize>,
+    /// Counts of the whole machine during the observation.
+    pub machine: MachineCounts,
+    /// Whether this is a virtual machine.
+    pub is_virtual: bool,
+    /// Facts that the machine does not provide, with reasons.
+    pub gaps: Vec<Gap>,
+}
+
+/// The clock of the loop.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ClockReport {
+    /// Kind of the clock.
+    pub clock: LoopClock,
+    /// The kernel's clock source.
+    pub source: Option<String>,
+    /// Backward steps, on any CPU.
+    pub n_jumps_back: u64,
+    /// Time of suspend during the observation, ns.
+    pub suspended_ns: u64,
+}
+
+/// The CPUs with the least lost time: at most half of them, and only below 90 % of the noisiest CPU's share.
+pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
+    let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
+    let mut order: Vec<&CpuNoise> = cpus.iter().filter(|cpu| !cpu.was_moved).collect();
+    order.sort_by(|a, b| share(a).total_cmp(&share(b)));
+    let worst = order.last().map_or(0.0, |cpu| share(cpu));
+    let quieter = order.iter().filter(|cpu| share(cpu) < 0.9 * worst);
+    quieter.take(cpus.len().div_ceil(2)).map(|cpu| cpu.cpu).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod counts;
 mod cpu_noise;
 mod points;
 mod registers;
-mod report;
 mod runs;
 mod sampler;
 mod ticks;
@@ -19,8 +18,8 @@ mod watch;
 
 pub use blame::RunInterval;
 pub use counts::MachineCounts;
+pub use cpu_noise::{ClockReport, NoiseReport};
 pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
-pub use report::{ClockReport, NoiseReport};
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use watch::{NoiseRequest, NoiseResult, quietest_of, watch};

@@ -1,14 +1,13 @@
 //! Guesses which functions of two programs correspond if each program has one that the other lacks, from callers and
 //! callees. The output calls them guesses.
 
-use schemars::JsonSchema;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::profile::columns::BlockRuns;
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledFunction};
-use crate::profile::unmatched::together;
 
 /// A caller must make this share of two functions' calls for them to be taken for one.
 const CALLER_SHARE: f64 = 0.5;
@@ -53,9 +52,9 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     }
     let arm_of =
         |about: &ProfiledFunction| Some(1 - about.missing_in.filter(|arm| *arm < 2)? as usize);
-    let one_sided: Vec<(u32, usize)> = (0..)
+    let one_sided: Vec<OneSided> = (0..)
         .zip(&profile.functions)
-        .filter_map(|(function, about)| Some((function, arm_of(about)?)))
+        .filter_map(|(function, about)| Some(OneSided { function, arm: arm_of(about)? }))
         .collect();
     if one_sided.is_empty() {
         return None;
@@ -67,7 +66,7 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     if BlockRuns::of(profile).has_chains() {
         guesses = by_calls(profile, &one_sided, &mut new, &mut places);
     }
-    let left = one_sided.into_iter().filter(|(function, _)| !places.contains_key(function));
+    let left = one_sided.into_iter().filter(|it| !places.contains_key(&it.function));
     for group in together(profile, left.collect()) {
         let place = group
             .place
@@ -89,10 +88,18 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
     Some((new, guesses))
 }
 
+/// A function that only one program has.
+#[derive(Clone, Copy, Debug)]
+pub struct OneSided {
+    function: u32,
+    /// The program that has it.
+    arm: usize,
+}
+
 /// Guesses from callers and callees.
 fn by_calls(
     profile: &Profile,
-    one_sided: &[(u32, usize)],
+    one_sided: &[OneSided],
     new: &mut Profile,
     places: &mut HashMap<u32, u32>,
 ) -> Vec<Guess> {
@@ -105,11 +112,12 @@ fn by_calls(
         add(new, places, &[old, later], both);
         guesses.push(Guess::Renamed { old: old_name, new: new_name, caller: name(caller) });
     }
-    for &(function, arm) in one_sided {
+    for &it in one_sided {
+        let OneSided { function, arm } = it;
         if places.contains_key(&function) {
             continue;
         }
-        let whole = whole_of(profile, &calls, (function, arm), places);
+        let whole = whole_of(profile, &calls, it, places);
         if let Some(caller) = whole {
             let both = format!("{} with {}", name(caller), name(function));
             add(new, places, &[caller, function], both);
@@ -124,7 +132,7 @@ fn by_calls(
 fn whole_of(
     profile: &Profile,
     calls: &HashMap<u32, FunctionCalls>,
-    (function, arm): (u32, usize),
+    OneSided { function, arm }: OneSided,
     used: &HashMap<u32, u32>,
 ) -> Option<u32> {
     let it = calls.get(&function)?;
@@ -190,11 +198,11 @@ fn calls(profile: &Profile) -> HashMap<u32, FunctionCalls> {
 fn renamed(
     profile: &Profile,
     calls: &HashMap<u32, FunctionCalls>,
-    one_sided: &[(u32, usize)],
+    one_sided: &[OneSided],
 ) -> Vec<(u32, u32, u32)> {
     let of_arm = |arm: usize| {
-        let here = one_sided.iter().filter(move |it| it.1 == arm);
-        here.filter_map(|(function, _)| Some((*function, calls.get(function)?)))
+        let here = one_sided.iter().filter(move |it| it.arm == arm);
+        here.filter_map(|it| Some((it.function, calls.get(&it.function)?)))
     };
     let mut pairs: Vec<(f64, u32, u32, u32)> = Vec::new();
     for (old, of_old) in of_arm(0) {
@@ -220,6 +228,45 @@ fn renamed(
         is_free
     });
     pairs.into_iter().map(|(_, old, new, caller)| (old, new, caller)).collect()
+}
+
+/// Groups functions that only one program has and that no guess matches: by source file, so code that moved between
+/// them adds up; else by library; else all that remain.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UnmatchedFunctions {
+    /// The source file or the library; `None` for the remaining functions.
+    pub place: Option<String>,
+    /// The functions that only one program has, by program.
+    pub of_arms: [Vec<u32>; 2],
+}
+
+/// The groups with functions of both programs. A function in a group of only
+/// one program is new or was removed, and stays as it is.
+pub fn together(profile: &Profile, one_sided: Vec<OneSided>) -> Vec<UnmatchedFunctions> {
+    let mut unmatched = Vec::new();
+    let mut left = one_sided;
+    let steps: [&dyn Fn(u32) -> Option<Option<String>>; 3] = [
+        &|function| profile.functions[function as usize].source.clone().map(Some),
+        &|function| {
+            Some(Some(profile.functions[function as usize].file.clone()))
+                .filter(|file| file != &Some(String::new()))
+        },
+        &|_| Some(None),
+    ];
+    for place_of in steps {
+        let mut groups: BTreeMap<Option<String>, [Vec<u32>; 2]> = BTreeMap::new();
+        for &OneSided { function, arm } in &left {
+            if let Some(place) = place_of(function) {
+                groups.entry(place).or_default()[arm].push(function);
+            }
+        }
+        groups.retain(|_, of_arms| of_arms.iter().all(|functions| !functions.is_empty()));
+        let is_in = |it: u32| groups.values().flatten().any(|functions| functions.contains(&it));
+        left.retain(|it| !is_in(it.function));
+        let groups = groups.into_iter();
+        unmatched.extend(groups.map(|(place, of_arms)| UnmatchedFunctions { place, of_arms }));
+    }
+    unmatched
 }
 
 #[cfg(test)]
@@ -318,5 +365,49 @@ mod tests {
         assert_eq!(guesses, [Guess::Together { place: Some("work.c".into()), old, new }]);
         assert_eq!((found.stacks[0][1], found.stacks[4][1]), (5, 5));
         assert_eq!(found.functions[5].name, "functions of work.c in one program only");
+    }
+
+    use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
+
+    /// Functions with their source, file and arm.
+    fn groups(functions: &[(Option<&str>, &str, usize)]) -> Vec<(Option<String>, [Vec<u32>; 2])> {
+        let mut profile = made_up(1, 0.0);
+        profile.functions.clear();
+        for (source, file, _) in functions {
+            let mut it = ProfiledFunction::new("f".into(), file, FunctionOrigin::User);
+            it.source = source.map(String::from);
+            profile.functions.push(it);
+        }
+        let one_sided =
+            (0..).zip(functions).map(|(function, it)| OneSided { function, arm: it.2 }).collect();
+        together(&profile, one_sided).into_iter().map(|it| (it.place, it.of_arms)).collect()
+    }
+
+    #[test]
+    fn the_source_file_counts_then_the_library_then_the_rest() {
+        let found = groups(&[
+            (Some("a.c"), "old", 0),
+            (Some("a.c"), "new", 1),
+            (Some("a.c"), "new", 1),
+            (Some("b.c"), "lib.so", 0),
+            (None, "lib.so", 1),
+            (None, "old", 0),
+            (Some("c.c"), "new", 1),
+        ]);
+        let place = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                (place("a.c"), [vec![0], vec![1, 2]]),
+                (place("lib.so"), [vec![3], vec![4]]),
+                (None, [vec![5], vec![6]]),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_only_new_stays_alone() {
+        assert_eq!(groups(&[(Some("a.c"), "new", 1), (Some("a.c"), "new", 1)]), []);
+        assert_eq!(groups(&[]), []);
     }
 }

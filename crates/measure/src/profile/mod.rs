@@ -6,7 +6,6 @@
 pub mod breakdown;
 pub mod collect;
 mod columns;
-mod dwarf;
 mod entries;
 pub mod flame;
 mod frame_rules;
@@ -18,7 +17,6 @@ pub mod saved;
 mod symbols;
 mod table;
 pub mod tallies;
-mod unmatched;
 mod unwinding;
 mod waits;
 pub mod whole_chains;

@@ -7,7 +7,6 @@ use clap::{Arg, Args as _, Command};
 
 use crate::spec::run::RunVerb;
 use crate::spec::schema::command;
-use crate::spec::shell_option::with_shell_named;
 
 /// Inserts the verb `run` where it is left out: `stillwell ./a ./b`.
 pub fn complete(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -114,6 +113,70 @@ fn letters_without<'a>(
     (kept, None)
 }
 
+/// Shells that `-S` can name.
+const SHELLS: [&str; 17] = [
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "ksh93", "mksh", "nu", "pwsh", "rc",
+    "sh", "tcsh", "xonsh", "yash", "zsh",
+];
+const KEYWORDS: [&str; 3] = ["auto", "default", "none"];
+
+/// Replaces an `-S` of `run` that no shell follows by `--shell=default`.
+pub fn with_shell_named(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|verb| verb != "run") {
+        return words;
+    }
+    let options = words.iter().take_while(|word| *word != "--").count();
+    for at in 2..options {
+        let is_named = words.get(at + 1).and_then(|next| next.to_str()).is_some_and(is_shell);
+        if words[at] == "-S" && !is_named {
+            words[at] = "--shell=default".into();
+        }
+    }
+    words
+}
+
+/// Whether a word is the name or the path of a shell, perhaps with options.
+fn is_shell(word: &str) -> bool {
+    let mut parts = word.split_whitespace();
+    let program = parts.next().unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let is_known = SHELLS.contains(&name) || KEYWORDS.contains(&word);
+    is_known && parts.all(|part| part.starts_with('-'))
+}
+
+/// Verb (empty: any), old name, replacement.
+const RENAMED: [(&str, &str, &str); 22] = [
+    ("timeit", "-p", "-r (--runs)"),
+    ("bench", "-p", "-r (--runs)"),
+    ("timeit", "-n", "--values"),
+    ("bench", "-n", "--values"),
+    ("history", "-n", "--last"),
+    ("hist", "-n", "--bins"),
+    ("slowest", "-n", "--first"),
+    ("why", "--page", "--report"),
+    ("noise", "--no-verdict", "nothing: stillwell calibrate measures what it left out"),
+    ("", "--processes", "--runs (-r)"),
+    ("", "--blocks", "--runs (-r)"),
+    ("", "--min-blocks", "--min-runs (-m)"),
+    ("", "--max-blocks", "--max-runs (-M)"),
+    ("", "--arm-name", "--command-name"),
+    ("", "--arm", "--command-name"),
+    ("", "--baseline-cmd", "--reference"),
+    ("", "--baseline", "--reference"),
+    ("", "--directory", "--record (-o)"),
+    ("", "--clock", "--decide-on"),
+    ("", "--export-times", "--export times FILE"),
+    ("", "--export-json-v1", "--export hyperfine-1 FILE"),
+    ("", "--output-file", "--record (-o)"),
+];
+
+/// The replacement for an old option of this verb.
+pub fn renamed(verb: &str, option: &str) -> Option<&'static str> {
+    let is_it =
+        |(of, old, _): &&(&str, &str, &str)| *old == option && (of.is_empty() || *of == verb);
+    RENAMED.iter().find(is_it).map(|(.., new)| *new)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +216,48 @@ mod tests {
             &[],
         ] {
             check(line, line);
+        }
+    }
+
+    #[track_caller]
+    fn check_shell(words: &[&str], expected: &[&str]) {
+        let found = with_shell_named(words.iter().map(OsString::from).collect());
+        assert_eq!(found, expected.iter().map(OsString::from).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_shell_is_taken_and_a_command_is_not() {
+        let flag = ["stillwell", "run", "--shell=default", "echo a && echo b", "echo c"];
+        check_shell(&["stillwell", "run", "-S", "echo a && echo b", "echo c"], &flag);
+        for shell in ["bash", "/usr/bin/dash", "bash --norc", "none"] {
+            let named = ["stillwell", "run", "-S", shell, "echo c"];
+            check_shell(&named, &named);
+        }
+        let script = ["stillwell", "run", "--shell=default", "sh build.sh"];
+        check_shell(&["stillwell", "run", "-S", "sh build.sh"], &script);
+        let other = ["stillwell", "timeit", "-S", "x"];
+        check_shell(&other, &other);
+        let after = ["stillwell", "run", "--", "-S", "x"];
+        check_shell(&after, &after);
+        check_shell(
+            &["stillwell", "run", "x", "-S"],
+            &["stillwell", "run", "x", "--shell=default"],
+        );
+    }
+
+    #[test]
+    fn no_old_name_is_an_option() {
+        for (verb, old, _) in RENAMED {
+            for command in
+                command().get_subcommands().filter(|it| verb.is_empty() || it.get_name() == verb)
+            {
+                for arg in command.get_arguments() {
+                    let long = arg.get_long().map(|long| format!("--{long}"));
+                    let short = arg.get_short().map(|short| format!("-{short}"));
+                    let names = [long, short];
+                    assert!(!names.contains(&Some(old.to_owned())), "{} {old}", command.get_name());
+                }
+            }
         }
     }
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use crate::spec::command_line::renamed;
 use crate::spec::command_line::{long_option, n_values, short_option};
 use crate::spec::default_verbs::{NO_DEFAULTS, VERBS};
-use crate::spec::renamed::renamed;
 use crate::spec::schema::{command, parse};
 use crate::spec::suite::closest;
 
@@ -82,8 +82,8 @@ pub fn with_defaults(
         return Ok((words, Vec::new()));
     };
     let options = Options { all: &all, verb };
-    let of_variable = variable.map(|text| options.of_variable(text)).transpose()?;
-    let of_file = file.map(|(path, text)| options.of_file(path, text)).transpose()?;
+    let of_variable = variable.map(|text| options.variable_options(text)).transpose()?;
+    let of_file = file.map(|(path, text)| options.file_options(path, text)).transpose()?;
     let levels = of_variable.into_iter().chain(of_file.into_iter().flatten());
     let is_given = |arg: &&Arg| {
         let id = arg.get_id().as_str();
@@ -177,14 +177,14 @@ impl<'a> Options<'a> {
         allowed(found, self.verb, called)
     }
 
-    fn of_variable(self, text: &str) -> Result<Level<'a>, String> {
+    fn variable_options(self, text: &str) -> Result<Level<'a>, String> {
         let wrong = |why: String| format!("{VARIABLE}: {why}");
         let words = shell_words::split(text).map_err(|error| wrong(error.to_string()))?;
-        let options = self.of_words(words).map_err(wrong)?;
+        let options = self.word_options(words).map_err(wrong)?;
         Ok(options.into_iter().map(|option| (option, VARIABLE.to_owned())).collect())
     }
 
-    fn of_words(self, words: Vec<String>) -> Result<Vec<Found<'a>>, String> {
+    fn word_options(self, words: Vec<String>) -> Result<Vec<Found<'a>>, String> {
         let mut found = Vec::new();
         let mut rest = words.into_iter();
         while let Some(word) = rest.next() {
@@ -215,7 +215,7 @@ impl<'a> Options<'a> {
     }
 
     /// The options of the verb's own table, and those for all verbs.
-    fn of_file(self, path: &str, text: &str) -> Result<[Level<'a>; 2], String> {
+    fn file_options(self, path: &str, text: &str) -> Result<[Level<'a>; 2], String> {
         let at = |byte: usize| format!("{path}:{}", text[..byte].matches('\n').count() + 1);
         let root = DeTable::parse(text).map_err(|error| {
             let byte = error.span().map_or(0, |span| span.start.min(text.len()));

@@ -15,28 +15,24 @@ mod gate;
 pub mod groups;
 mod history;
 pub mod input;
-mod link_order;
 pub mod load;
-mod mcp;
 mod noise;
 mod pool;
 mod race;
-mod renamed;
 pub mod request;
 mod result_file;
 mod resume;
 pub mod run;
 mod schema;
-mod shell_option;
 mod shield;
 mod short_help;
-mod style;
 pub mod suite;
 mod system;
 pub mod verb_groups;
 mod why;
 pub mod workers;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -46,7 +42,7 @@ use crate::spec::run::NumberOptions;
 pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
 pub use campaign::CampaignVerb;
-pub use command_line::{complete, without_options};
+pub use command_line::{complete, renamed, without_options};
 pub use convert::ConvertVerb;
 pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions, FairPlayVerb};
 pub use files::{
@@ -59,13 +55,10 @@ pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
 };
-pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
-pub use mcp::McpVerb;
 pub use noise::NoiseVerb;
 pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use race::RaceVerb;
-pub use renamed::renamed;
 pub use run::{RunSpec, RunVerb};
 pub use schema::{DOCUMENTS, JsonTarget, Request, command, json_target, parse};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
@@ -199,6 +192,31 @@ impl Verb {
             _ => NumberOptions::default(),
         }
     }
+}
+
+/// `mcp`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The client starts it, for example by `{\"command\": \"stillwell\", \"args\": [\"mcp\"]}`. The tools are measure, \
+                  compare, try and status; each executes this program with --json (docs/mcp.md)"
+)]
+pub struct McpVerb {}
+
+/// `link-order`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: that of COMMAND. docs/layout.md says which objects change places, and what for"
+)]
+pub struct LinkOrderVerb {
+    /// Which order: the same seed makes the same order of the same command
+    #[arg(long, value_name = "NUM")]
+    pub seed: u64,
+    /// Make a directory of compilers that do this, one for each compiler and linker in PATH, and print the PATH to build with
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub wrappers: Option<PathBuf>,
+    /// A compiler or linker and its arguments
+    #[arg(last = true, required_unless_present = "wrappers", value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::values::{
 };
 use crate::words::command_parser;
 
-pub use crate::spec::style::{Style, TableOrder};
+pub use crate::spec::answer::{Style, TableOrder};
 
 /// `run`.
 #[derive(Debug, clap::Args)]

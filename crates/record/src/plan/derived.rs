@@ -13,7 +13,7 @@ use model::values::{Better, DecideOn, Order, Padding};
 
 impl Plan {
     /// The plan of some arms, in this order. A control outside of them is not subtracted.
-    pub fn of_arms(mut self, arms: &[usize]) -> Self {
+    pub fn select_arms(mut self, arms: &[usize]) -> Self {
         let new_of = |old: usize| arms.iter().position(|&arm| arm == old);
         self.arms = arms.iter().map(|&arm| self.arms[arm].clone()).collect();
         self.reference = new_of(self.reference).unwrap_or(0);
@@ -24,7 +24,7 @@ impl Plan {
 
     /// One plan for the benchmarks of a suite; `None` without a benchmark. If different quantities decide, the plan
     /// calls them values, which are better or worse.
-    pub fn of_benchmarks(plans: &[&Self], seed: u64) -> Option<Self> {
+    pub fn joined(plans: &[&Self], seed: u64) -> Option<Self> {
         let first = *plans.first()?;
         let named = |plan: &&Self| {
             let benchmark = plan.suite.as_ref().map(|suite| suite.benchmark.clone());

@@ -190,10 +190,7 @@ fn remarks(out: &mut String, collection: &Collection<'_>) {
 }
 
 fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
-    match &line.evidence {
-        PoolEvidence::Pooled(pooled) => Some(pooled),
-        _ => None,
-    }
+    if let PoolEvidence::Pooled(pooled) = &line.evidence { Some(pooled) } else { None }
 }
 
 fn pooled_nodes(line: &PoolLine) -> Option<usize> {

@@ -66,7 +66,7 @@ impl<'a> GroupContext<'a> {
 
     /// t0 of an arm with its unit.
     pub fn t0(&self, place: usize) -> String {
-        let Some(t0) = t0::of_arm(self.unit, self.summary(place)) else { return String::new() };
+        let Some(t0) = t0::arm_text(self.unit, self.summary(place)) else { return String::new() };
         signs(&self.unit.label(&t0))
     }
 }

@@ -305,10 +305,7 @@ fn same_name(groups: &[GroupContext<'_>], same: &NameMatch) -> SameNameRow {
 fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSection {
     let group = context.group;
     let cards = group_cards(context, None);
-    let only = match &cards[..] {
-        [only] => Some(only),
-        _ => None,
-    };
+    let only = if let [only] = &cards[..] { Some(only) } else { None };
     let summaries: Vec<(String, &ArmSummary)> = (0..group.arms.len())
         .map(|place| (number(context, place), context.summary(place)))
         .collect();

@@ -53,7 +53,7 @@ pub(super) fn times(
     let beside =
         beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
     let own = [
-        signs(&t0::of_arm(unit, arm).unwrap_or_default()),
+        signs(&t0::arm_text(unit, arm).unwrap_or_default()),
         number(wall.median.value),
         number(wall.mean.value),
         wall.sd.map(number).unwrap_or_default(),

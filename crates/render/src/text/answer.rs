@@ -41,7 +41,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
 
 /// The time of a single command.
 pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> String {
-    let Some(text) = t0::of_arm(page.unit, arm) else {
+    let Some(text) = t0::arm_text(page.unit, arm) else {
         return format!("{name} has no finished run");
     };
     if let Some((_, text)) = page.rate(arm) {
@@ -309,10 +309,7 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     let [q10, .., q90] = times.quantiles;
     let pieces = if page.plan.workers.is_some() { "slices" } else { "values" };
     let (n, runs) = arm.sliced.as_ref().map_or((arm.n_runs, "runs"), |it| (it.n_slices, pieces));
-    let subject = match arm.net {
-        Some(_) => " as measured, nothing subtracted",
-        None => "",
-    };
+    let subject = if arm.net.is_some() { " as measured, nothing subtracted" } else { "" };
     let took = if page.quantity.is_time() { "took" } else { "were" };
     let (took, than, nine) =
         if rate.is_some() { ("were", "least", q10) } else { (took, "most", q90) };

@@ -28,8 +28,8 @@ impl ErrorBudget {
         self.alpha * ENDS * shrinking(n)
     }
 
-    /// For a probe, after `n` others. The usual ones share the first part equally, as many more the next part, and so
-    /// on.
+    /// The error rate of a probe that follows `n` others. Each group of `n_usual` probes has one part of the budget, and
+    /// its probes share that part equally.
     pub fn probe(&self, n: u32) -> f64 {
         self.alpha * PROBES * shrinking(n / self.n_usual) / f64::from(self.n_usual)
     }

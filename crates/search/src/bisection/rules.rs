@@ -4,8 +4,8 @@ use crate::bisection::answer::Relation;
 
 /// The margin within which a probe is like an end, as a share of the ends' difference.
 const MARGIN_SHARE: f64 = 0.25;
-/// How much of the ends' difference the estimate of a change may miss and still be all of it. A wide interval alone
-/// does not hide a second change of the opposite sign.
+/// A change explains the whole difference of the ends if its estimate is at most this share of the difference away.
+/// Overlapping intervals are not enough: a wide one could hide a second change of the opposite sign.
 const MISSED_SHARE: f64 = 1.0 / 3.0;
 
 #[derive(Clone, Copy, Debug)]

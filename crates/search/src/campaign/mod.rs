@@ -162,6 +162,23 @@ pub struct AttemptEnd {
     pub records: Vec<String>,
 }
 
+impl AttemptEnd {
+    /// An answer without measurements.
+    pub fn bare(answer: AttemptAnswer, reason: AnswerReason) -> Self {
+        Self {
+            answer,
+            reason,
+            is_spent: false,
+            trial: None,
+            confirmation: None,
+            whole: None,
+            unchecked: Vec::new(),
+            seconds: 0.0,
+            records: Vec::new(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     pub name: String,

@@ -201,10 +201,7 @@ fn machine(facts: &Facts) -> String {
 }
 
 fn text(value: &MetaValue) -> Option<String> {
-    match value {
-        MetaValue::Text(text) => Some(text.clone()),
-        _ => None,
-    }
+    if let MetaValue::Text(text) = value { Some(text.clone()) } else { None }
 }
 
 /// Parses a time, seconds since 1970. pyperf and pyperformance write local times without an offset. They count as UTC,

@@ -156,7 +156,7 @@ impl Race {
     pub fn leader(&self) -> Option<usize> {
         match &self.confirmation {
             Some(confirmation) => Some(confirmation.winner),
-            None => ranking(&self.rounds, &self.alive).first().map(|(arm, _)| *arm),
+            None => ranking(&self.rounds, &self.alive).first().map(|first| first.arm),
         }
     }
 
@@ -195,12 +195,13 @@ impl Race {
         let is_known = is_clear(&self.rounds, &ranking, self.rules.margin)
             || (self.alive.len() < 3 && n_blocks >= LAST_TWO_BLOCKS);
         if is_known || !self.has_time_for_another() {
-            self.confirm(&ranking);
+            let winner = ranking.first().map_or(self.rules.reference, |first| first.arm);
+            self.confirmation = Some(self.confirmation_of(winner, self.n_stages_given_up));
             return;
         }
-        self.alive = ranking.iter().take(n_kept).map(|(arm, _)| *arm).collect();
+        self.alive = ranking.iter().take(n_kept).map(|it| it.arm).collect();
         let n_rounds = self.rounds.len();
-        self.out_after.extend(ranking.iter().skip(n_kept).map(|(arm, _)| (*arm, n_rounds)));
+        self.out_after.extend(ranking.iter().skip(n_kept).map(|it| (it.arm, n_rounds)));
     }
 
     /// Whether the next round leaves at least as much time for the confirmation, and its first stage fits.
@@ -218,12 +219,6 @@ impl Race {
     fn contenders(&self) -> Vec<usize> {
         let is_in = |arm: &usize| !self.far.contains(arm) && !self.failed.contains_key(arm);
         (0..self.n_arms).filter(is_in).collect()
-    }
-
-    fn confirm(&mut self, ranking: &[(usize, f64)]) {
-        let winner = ranking.first().map_or(self.rules.reference, |(arm, _)| *arm);
-        let n_before = self.n_stages_given_up;
-        self.confirmation = Some(self.confirmation_of(winner, n_before));
     }
 
     fn confirmation_of(&self, winner: usize, n_before: usize) -> Confirmation {

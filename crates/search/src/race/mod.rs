@@ -14,4 +14,4 @@ mod simulation;
 pub use confirmation::LogRatio;
 pub use course::{Race, RaceRules, RaceStep};
 pub use outcome::{ArmStanding, FinalStanding, RaceOutcome};
-pub use rounds::RoundTimes;
+pub use rounds::{RoundArm, RoundTimes};

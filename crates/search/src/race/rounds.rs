@@ -25,6 +25,15 @@ impl PlacedRun {
     }
 }
 
+/// An arm of a round's record.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundArm {
+    /// Its number in the race.
+    pub arm: usize,
+    /// Whether it ran to the end, so that its times count.
+    pub is_kept: bool,
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTimes {
     pub arms: Vec<usize>,
@@ -39,12 +48,11 @@ pub struct RoundTimes {
 }
 
 impl RoundTimes {
-    /// The blocks of a record in which each of its arms has a measurement. `arms` has the race's numbers of the
-    /// record's arms; those with `false` failed, and are left out. On a suite, the record has these arms once per
-    /// benchmark, and an arm's cost is the geometric mean.
-    pub fn of(record: &Record, arms: &[(usize, bool)], seconds: f64) -> Self {
+    /// The blocks of a record in which each of its arms has a measurement. On a suite, the record has
+    /// these arms once per benchmark, and an arm's cost is the geometric mean.
+    pub fn of(record: &Record, arms: &[RoundArm], seconds: f64) -> Self {
         let rows = &record.rows;
-        let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].1).collect();
+        let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_kept).collect();
         let n_benchmarks = (record.header.plan.arms.len() / arms.len()).max(1);
         let n_columns = kept.len() * n_benchmarks;
         let mut blocks: Vec<Vec<Option<PlacedRun>>> = Vec::new();
@@ -71,7 +79,7 @@ impl RoundTimes {
         let together =
             |runs: Vec<PlacedRun>| runs.chunks(n_benchmarks).map(PlacedRun::mean_of).collect();
         Self {
-            arms: kept.iter().map(|&at| arms[at].0).collect(),
+            arms: kept.iter().map(|&at| arms[at].arm).collect(),
             blocks: whole.map(together).collect(),
             run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
             seconds,

@@ -11,8 +11,15 @@ const CLEAR_ERRORS: f64 = 3.0;
 /// …or when the standard error to the others is this share of the margin.
 const NEAR_SHARE: f64 = 0.25;
 
-/// The remaining arms, the fastest first, each with its log time relative to the middle of a block.
-pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<(usize, f64)> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RankedArm {
+    pub arm: usize,
+    /// Log of its time relative to the middle of a block.
+    pub log: f64,
+}
+
+/// The remaining arms, the fastest first.
+pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<RankedArm> {
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); alive.len()];
     for round in rounds {
         let places: Option<Vec<usize>> = alive.iter().map(|&arm| round.column(arm)).collect();
@@ -27,21 +34,22 @@ pub(super) fn ranking(rounds: &[RoundTimes], alive: &[usize]) -> Vec<(usize, f64
     let estimate = |column: &Vec<f64>| {
         SortedSample::new(column).map_or(f64::INFINITY, |sorted| sorted.trimmed_mean())
     };
-    let mut ranking: Vec<(usize, f64)> =
-        alive.iter().copied().zip(columns.iter().map(estimate)).collect();
-    ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let ranked =
+        alive.iter().zip(&columns).map(|(&arm, column)| RankedArm { arm, log: estimate(column) });
+    let mut ranking: Vec<RankedArm> = ranked.collect();
+    ranking.sort_by(|a, b| a.log.total_cmp(&b.log));
     ranking
 }
 
 /// Whether the leader is known well enough: each other arm is clearly behind it, or so near that the margin covers the
 /// uncertainty.
-pub(super) fn is_clear(rounds: &[RoundTimes], ranking: &[(usize, f64)], margin: f64) -> bool {
-    let Some((&(leader, best), others)) = ranking.split_first() else { return true };
-    others.iter().all(|&(arm, estimate)| {
+pub(super) fn is_clear(rounds: &[RoundTimes], ranking: &[RankedArm], margin: f64) -> bool {
+    let Some((leader, others)) = ranking.split_first() else { return true };
+    others.iter().all(|other| {
         let ratios: Vec<f64> =
-            rounds.iter().flat_map(|round| round.log_ratios(leader, arm)).collect();
+            rounds.iter().flat_map(|round| round.log_ratios(leader.arm, other.arm)).collect();
         let error = scatter(&ratios) / (ratios.len().max(1) as f64).sqrt();
-        estimate - best > CLEAR_ERRORS * error || error <= NEAR_SHARE * margin
+        other.log - leader.log > CLEAR_ERRORS * error || error <= NEAR_SHARE * margin
     })
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct JointLook {
     pub(crate) orbit: Orbit,
     /// Share of the error that may be spent up to this look, from 0 to 1.
     pub(crate) spent: f64,
-    /// Whether a row swaps the same runs here as at the look before, as far as that had them. It
-    /// does not where groups of pairs have become larger.
+    /// Whether each re-labelling swaps the same of the earlier runs as it did at the look before.
+    /// False if groups of pairs have become larger since.
     pub(crate) keeps_rows: bool,
 }
 

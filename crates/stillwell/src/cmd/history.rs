@@ -47,10 +47,7 @@ pub fn history(verb: &HistoryVerb) -> Result<u8> {
 }
 
 fn database(file: &HistoryFile) -> Result<PathBuf> {
-    match &file.db {
-        Some(path) => Ok(path.clone()),
-        None => record::history_path(),
-    }
+    if let Some(path) = &file.db { Ok(path.clone()) } else { record::history_path() }
 }
 
 /// Adds all readable files. Reports unreadable ones, with exit code 2.

@@ -104,10 +104,7 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
             )?,
         },
     };
-    let seed = match verb.seed {
-        Some(seed) => seed,
-        None => drawn_seed()?,
-    };
+    let seed = if let Some(seed) = verb.seed { seed } else { drawn_seed()? };
     let n_repetitions = verb.repetitions.unwrap_or(defaults::POOL_REPETITIONS);
     let tasks = manifest::tasks(listed.benchmarks.len(), n_repetitions, seed)?;
     let tasks_per_job = match verb.tasks_per_job {

@@ -12,8 +12,5 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Wraps text to the current width of the terminal. Without a terminal, names are not cut.
 pub fn fit_terminal() {
-    match terminal::columns() {
-        Some(columns) => fit_into(columns),
-        None => keep_names(),
-    }
+    if let Some(columns) = terminal::columns() { fit_into(columns) } else { keep_names() }
 }

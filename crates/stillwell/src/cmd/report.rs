@@ -50,10 +50,7 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
 
 /// The page next to the first file: `a.html` for `a.swell`, `x.html` for a directory `x`.
 fn beside(files: &FilesVerb) -> Result<PathBuf> {
-    let first = match files.files.first() {
-        Some(first) => first.clone(),
-        None => newest()?,
-    };
+    let first = if let Some(first) = files.files.first() { first.clone() } else { newest()? };
     let first = first.as_path();
     ensure!(
         first != Path::new("-"),

@@ -75,8 +75,9 @@ fn status(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let (raised, owner) = match journal::look(&host) {
         Ok(Some(journal)) => {
-            let owner = journal.begun.last().map(|begin| (begin.pid, journal::is_alive(begin)));
-            let owner = owner.filter(|_| journal.begun.last().is_some_and(|begin| begin.scoped));
+            let owner = journal.begun.last().filter(|begin| begin.scoped).map(|begin| {
+                shown::ShieldOwner { pid: begin.pid, is_alive: journal::is_alive(begin) }
+            });
             (journal.shield.clone(), owner)
         }
         Ok(None) => (None, None),

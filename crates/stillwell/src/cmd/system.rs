@@ -11,8 +11,8 @@ use crate::session::{core_pairs, hidden_siblings};
 use host::knobs::bench_cpus;
 use host::terminal;
 use host::{
-    self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
-    with_hidden_siblings,
+    self, BootAdvice, CountedInterrupts, Host, Interrupts, SystemReport, read_cpu_table,
+    read_uptime_seconds, with_hidden_siblings,
 };
 use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use model::values::{Cpus, TimeSpan, exit_code};
@@ -101,13 +101,13 @@ fn named_cpus(cpus: Option<&Cpus>) -> Option<&[usize]> {
     cpus.map(|cpus| cpus.0.as_slice())
 }
 
-/// The interrupts of each CPU and their period, s.
-fn count(host: &Host, time: Option<TimeSpan>) -> Option<(Interrupts, f64)> {
+fn count(host: &Host, time: Option<TimeSpan>) -> Option<CountedInterrupts> {
     let before = Interrupts::read(host)?;
     let Some(time) = time else {
-        return Some((before, read_uptime_seconds(host)?));
+        return Some(CountedInterrupts { interrupts: before, seconds: read_uptime_seconds(host)? });
     };
     #[expect(clippy::disallowed_methods, reason = "the user asked to wait for interrupts")]
     std::thread::sleep(Duration::from_nanos(time.ns));
-    Some((Interrupts::read(host)?.since(&before), time.ns as f64 / 1e9))
+    let interrupts = Interrupts::read(host)?.since(&before);
+    Some(CountedInterrupts { interrupts, seconds: time.ns as f64 / 1e9 })
 }

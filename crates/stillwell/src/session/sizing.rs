@@ -7,7 +7,7 @@ use crate::session::SessionState;
 use analysis::ceilings::{answer, around};
 use analysis::compares_times;
 use analysis::verdict::GateAnswer;
-use analysis::watch::{ArmComparison, SessionComparisons};
+use analysis::watch::{SessionComparisons, SharedAlpha};
 use record::plan::{Plan, Stopping};
 
 /// A size is known when half of the interval is at most this share of the difference: `28 % slower (14 to 42 %)`.
@@ -34,7 +34,7 @@ impl SessionState {
         &self,
         plan: &Plan,
         budget_ns: u64,
-        decided: &[(&ArmComparison, f64)],
+        decided: &[SharedAlpha<'_>],
     ) -> Result<bool, Invalid> {
         if plan.stopping == Stopping::AtADifference || plan.trial.is_some() {
             return Ok(true);
@@ -56,9 +56,9 @@ impl SessionState {
     }
 
     /// Whether each of these times is known to be above, or not above, the ceiling.
-    fn is_below_or_above(&self, plan: &Plan, decided: &[(&ArmComparison, f64)]) -> bool {
+    fn is_below_or_above(&self, plan: &Plan, decided: &[SharedAlpha<'_>]) -> bool {
         let Some(ceiling) = plan.ceiling.filter(|_| compares_times(plan)) else { return true };
-        decided.iter().all(|(tested, _)| {
+        decided.iter().all(|SharedAlpha { tested, .. }| {
             // t0 is at most the lowest run. With workers, these are slices.
             let most = self.live.min_ns(tested.arm).filter(|_| plan.workers.is_none());
             let t0 = self.live.arm_t0(tested.arm);

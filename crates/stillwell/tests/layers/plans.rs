@@ -60,7 +60,7 @@ fn what_changes_a_plan() {
         "if plan.seed == 1 {",
         "let n = plan.arms.len();",
         "tune::plan(&machine, &mut planned);",
-        "header.plan = plan.of_arms(&kept);",
+        "header.plan = plan.select_arms(&kept);",
         "let step = &mut planned.steps;",
     ] {
         assert!(!changes_a_plan(line), "{line}");

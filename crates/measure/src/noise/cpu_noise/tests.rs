@@ -1,5 +1,6 @@
 use super::*;
 use crate::noise::attribute::Pause;
+use crate::noise::registers::RegisterCounts;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 
 fn watched(pauses: &[(u64, u64)]) -> LoopObservation {
@@ -23,7 +24,7 @@ fn ns_of(noise: &CpuNoise, source: &NoiseSource) -> i64 {
 
 /// A CPU of a virtual machine.
 fn of(watched: &LoopObservation, seen: Option<&CpuTraces>, counted: CpuCounts) -> CpuNoise {
-    let registers = registers::RegisterCounts::default();
+    let registers = RegisterCounts::default();
     let found = combine(&CpuMeasurements { watched, seen, counted, registers }, true);
     let sum: i64 = found.ledger.entries.iter().map(|entry| entry.ns).sum();
     assert_eq!(sum.cast_unsigned(), found.stolen_ns);
@@ -96,7 +97,7 @@ fn a_cpu_with_tracepoints_and_steal() {
             watched: &watched,
             seen: Some(&seen),
             counted,
-            registers: registers::RegisterCounts::default(),
+            registers: RegisterCounts::default(),
         },
         false,
     );
@@ -177,4 +178,21 @@ fn a_timeline_ends_where_the_room_does() {
     watched.n_overflown = 0;
     let found = of(&watched, None, CpuCounts::default());
     assert!(found.timeline.iter().all(Option::is_some));
+}
+
+#[test]
+fn the_quietest_are_named_only_if_they_differ() {
+    let cpu = |cpu, stolen_ns, was_moved| {
+        let watched = LoopObservation::default();
+        let known = CpuMeasurements {
+            watched: &watched,
+            seen: None,
+            counted: CpuCounts::default(),
+            registers: RegisterCounts::default(),
+        };
+        CpuNoise { cpu, stolen_ns, was_moved, ..combine(&known, false) }
+    };
+    let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
+    assert_eq!(quietest(&all), [2, 1]);
+    assert_eq!(quietest(&[cpu(0, 100, false), cpu(1, 99, false)]), [0_usize; 0]);
 }

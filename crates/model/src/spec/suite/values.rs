@@ -62,9 +62,9 @@ impl<T: JsonSchema> JsonSchema for SuiteItem<T> {
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(with = "ScalarText")]
 pub struct Scalar {
-    /// The value.
+    /// The value as the file writes it.
     pub text: String,
-    /// What it is whatever it is written like: 1.0 is 1.
+    /// The normal form, to compare values: `1.0` has the value `1`.
     pub value: String,
     is_number: bool,
 }

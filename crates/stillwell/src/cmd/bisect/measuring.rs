@@ -159,7 +159,7 @@ impl<'a> BisectMeasurer<'a> {
             terms.ending = Ending::AtADifference;
         }
         let found = self.finished(record, &revisions, &terms)?;
-        Ok(found.map(|found| of_record(&found, commits.len(), alpha)))
+        Ok(found.map(|found| measured_arms(&found, commits.len(), alpha)))
     }
 
     /// Measures two relinked commits in turns, to the last block. Returns the second against the first across link
@@ -255,12 +255,12 @@ fn command_of(verb: &BisectVerb) -> String {
 }
 
 /// The relations in a finished record.
-fn of_record(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredArms {
+fn measured_arms(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredArms {
     let relation = |arm: usize| {
         let comparisons = &mut assessment.analysis.comparisons.iter();
         let found = comparisons.find(|it| it.arm == arm && it.reference == 0)?;
         let Evidence::Paired(paired) = &found.evidence else { return None };
-        Some(of_test(paired, alpha))
+        Some(relation_of(paired, alpha))
     };
     let relations = (1..n_commits).map(|arm| relation(arm).unwrap_or(UNKNOWN)).collect();
     MeasuredArms { relations, seconds: seconds_of(assessment) }
@@ -273,10 +273,10 @@ fn seconds_of(assessment: &Assessment) -> f64 {
     if rows.len() == 0 { 0.0 } else { rows.started_ns(last) as f64 / 1e9 }
 }
 
-/// The result of a comparison, judged at the step's error rate `alpha`. The session has twice that rate:
-/// Benjamini-Hochberg of two comparisons gives the clearer one half, which is `alpha`, and the other one all, which is
-/// too much here. The other one's `q` is its unadjusted p-value.
-fn of_test(paired: &PairedTest, alpha: f64) -> Relation {
+/// A comparison at the error rate `alpha` of its step. The session ran at `2 * alpha`: of its two comparisons,
+/// Benjamini-Hochberg tests the clearer one at `alpha` and the other one at `2 * alpha`. The other one therefore has to
+/// pass `alpha` as well; its `q` is its plain p-value.
+fn relation_of(paired: &PairedTest, alpha: f64) -> Relation {
     let ratio = paired.net_ratio.unwrap_or(paired.ratio);
     let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
     let is_clearest = paired.alpha <= alpha * (1.0 + 1e-9);

@@ -53,10 +53,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
         return step(verb);
     }
     let Some(directory) = &verb.resume else {
-        let verb = match &verb.gate {
-            Some(gate) => &gated::search_of(verb, gate)?,
-            None => verb,
-        };
+        let verb = if let Some(gate) = &verb.gate { &gated::search_of(verb, gate)? } else { verb };
         return begin(verb, Path::new("."));
     };
     step_directory::refuse_with_resume(verb.refused_with_resume(), "search")?;
@@ -191,10 +188,7 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
 fn is_time(verb: &BisectVerb) -> bool {
     let value = &verb.process.execution.value;
     let has_value = value.value.is_some() || value.value_json.is_some();
-    match verb.decide_on {
-        None => !has_value,
-        Some(quantity) => quantity.unit().is_time(),
-    }
+    if let Some(quantity) = verb.decide_on { quantity.unit().is_time() } else { !has_value }
 }
 
 fn step_record(line: &ObservedLine) -> StepRecord<'_> {

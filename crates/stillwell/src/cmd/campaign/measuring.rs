@@ -165,7 +165,7 @@ impl<'a> CampaignMeasurer<'a> {
                 }
             }
         }
-        of_record(path, programs.len(), audit).map(Ok)
+        measured_session(path, programs.len(), audit).map(Ok)
     }
 
     /// The made-up times of a session, for tests.
@@ -210,7 +210,7 @@ impl<'a> CampaignMeasurer<'a> {
     }
 
     /// The options for commands without a suite.
-    fn of_commands(&self, programs: &[&Runnable]) -> RunSpec {
+    fn command_spec(&self, programs: &[&Runnable]) -> RunSpec {
         let new = &self.options.new;
         let commands = programs.iter().map(|it| command_of(it)).collect();
         let (hooks, process) = (new.hooks.clone(), new.process.clone());
@@ -228,7 +228,8 @@ impl<'a> CampaignMeasurer<'a> {
         record: PathBuf,
     ) -> RunVerb {
         let new = &self.options.new;
-        let mut spec = suite.map_or_else(|| self.of_commands(programs), |suite| suite.spec.clone());
+        let mut spec =
+            suite.map_or_else(|| self.command_spec(programs), |suite| suite.spec.clone());
         let execution = spec.process.execution;
         spec.process = ProcessOptions { execution, ..new.process.clone() };
         spec.length.stop.budget = Some(budget);
@@ -273,7 +274,11 @@ pub(super) fn command_of(runnable: &Runnable) -> String {
     }
 }
 
-fn of_record(path: PathBuf, n_programs: usize, audit: AuditReport) -> Result<MeasuredSession> {
+fn measured_session(
+    path: PathBuf,
+    n_programs: usize,
+    audit: AuditReport,
+) -> Result<MeasuredSession> {
     let assessment = Assessment::read(&path)?;
     let of = |arm: usize| {
         let found = assessment.analysis.comparisons.iter().find(|it| it.arm == arm);

@@ -69,7 +69,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
         Err(error) => {
             // The attempt has ended, so it costs no error rate if it was not measured.
             let reason = AnswerReason::Failed { message: in_words(&error) };
-            let end = trying.ended(Found::bare(AttemptAnswer::NotDecided, reason));
+            let end = trying.ended(AttemptEnd::bare(AttemptAnswer::NotDecided, reason));
             work.keep(CampaignEvent::Ended(Box::new(end)))?;
             return Err(error);
         }
@@ -161,21 +161,6 @@ struct Trying {
     budget: TimeSpan,
 }
 
-/// The answer to an attempt.
-struct Found {
-    answer: AttemptAnswer,
-    reason: AnswerReason,
-    trial: Option<Gain>,
-    confirmation: Option<Gain>,
-    whole: Option<Gain>,
-}
-
-impl Found {
-    fn bare(answer: AttemptAnswer, reason: AnswerReason) -> Self {
-        Self { answer, reason, trial: None, confirmation: None, whole: None }
-    }
-}
-
 impl Trying {
     fn attempt(
         &mut self,
@@ -184,7 +169,7 @@ impl Trying {
         name: &str,
         program: &Program,
         level: f64,
-    ) -> Result<Found> {
+    ) -> Result<AttemptEnd> {
         let campaign = &work.campaign;
         let attempt = match measurer.build(name, program)? {
             Ok(runnable) => runnable,
@@ -201,7 +186,7 @@ impl Trying {
             Err(why) => return self.unmeasured(why, 1),
         };
         let gain = trial.gains.get(1).copied().flatten();
-        let base = |answer, reason| Found { trial: gain, ..Found::bare(answer, reason) };
+        let base = |answer, reason| AttemptEnd { trial: gain, ..AttemptEnd::bare(answer, reason) };
         if let Some(reason) = self.unfair(trial.audit) {
             return Ok(base(AttemptAnswer::Rejected, reason));
         }
@@ -230,14 +215,14 @@ impl Trying {
         let is_slower_on_average =
             confirmation.and_then(|it| it.mean_lo).is_some_and(|mean| mean > 1.0);
         if let Some(reason) = self.unfair(fresh.audit) {
-            return Ok(Found { confirmation, whole, ..base(AttemptAnswer::Rejected, reason) });
+            return Ok(AttemptEnd { confirmation, whole, ..base(AttemptAnswer::Rejected, reason) });
         }
         let (answer, reason) = match (is_shown, is_slower_on_average) {
             (true, false) => (AttemptAnswer::Accepted, AnswerReason::Confirmed),
             (true, true) => (AttemptAnswer::Rejected, AnswerReason::SlowerOnAverage),
             (false, _) => (AttemptAnswer::Rejected, AnswerReason::NotConfirmed),
         };
-        Ok(Found { confirmation, whole, ..base(answer, reason) })
+        Ok(AttemptEnd { confirmation, whole, ..base(answer, reason) })
     }
 
     fn session(
@@ -264,30 +249,25 @@ impl Trying {
     }
 
     /// The answer to an attempt that cannot be measured. `arm`: the place of the attempt among the programs.
-    fn unmeasured(&self, why: Unmeasured, arm: usize) -> Result<Found> {
+    fn unmeasured(&self, why: Unmeasured, arm: usize) -> Result<AttemptEnd> {
         match why {
             Unmeasured::Interrupted => {
-                Ok(Found::bare(AttemptAnswer::NotDecided, AnswerReason::Interrupted))
+                Ok(AttemptEnd::bare(AttemptAnswer::NotDecided, AnswerReason::Interrupted))
             }
             Unmeasured::Program(failed, message) if failed == arm => {
-                Ok(Found::bare(AttemptAnswer::Rejected, AnswerReason::Failed { message }))
+                Ok(AttemptEnd::bare(AttemptAnswer::Rejected, AnswerReason::Failed { message }))
             }
             Unmeasured::Program(_, why) => bail!("the accepted state fails: {why}"),
         }
     }
 
-    fn ended(self, found: Found) -> AttemptEnd {
-        let Found { answer, reason, trial, confirmation, whole } = found;
+    fn ended(self, answer: AttemptEnd) -> AttemptEnd {
         AttemptEnd {
-            answer,
-            reason,
             is_spent: self.is_spent,
-            trial,
-            confirmation,
-            whole,
             unchecked: self.unchecked,
             seconds: (monotonic_ns() - self.began_ns) as f64 / 1e9,
             records: self.records,
+            ..answer
         }
     }
 }

@@ -22,7 +22,7 @@ use record::plan::{Arm, ArmTerms, Surroundings, Terms, decide_session};
 use record::{EndReason, Record};
 use render::document::ErrorCode;
 use render::failure::{Quote, code as code_of, exit_in_words, explain};
-use search::race::{Race, RoundTimes};
+use search::race::{Race, RoundArm, RoundTimes};
 
 /// The reason to leave out a command that runs too long.
 const TOO_LONG: &str = "took longer than --timeout";
@@ -134,8 +134,11 @@ impl<'a> RaceMeasurer<'a> {
             race.waste(line.seconds, record.rows.len());
             return Ok(());
         }
-        let is_in = |arm: &usize| !line.failed.iter().any(|(failed, _)| failed == arm);
-        let arms: Vec<(usize, bool)> = line.arms.iter().map(|arm| (*arm, is_in(arm))).collect();
+        let arms = line.arms.iter().map(|&arm| RoundArm {
+            arm,
+            is_kept: !line.failed.iter().any(|(failed, _)| *failed == arm),
+        });
+        let arms: Vec<RoundArm> = arms.collect();
         let times = RoundTimes::of(&record, &arms, line.seconds);
         ensure!(
             !times.blocks.is_empty(),
@@ -180,9 +183,9 @@ fn failing(record: &Record, rules: &[Arm], n_arms: usize) -> Vec<(usize, String)
         let at = row.arm as usize % n_arms;
         if !found.iter().any(|(other, _)| *other == at) {
             if row.timed_out {
-                found.push((at, of_benchmark(record, row.arm as usize, TOO_LONG)));
+                found.push((at, in_benchmark(record, row.arm as usize, TOO_LONG)));
             } else if !accepts {
-                found.push((at, of_benchmark(record, row.arm as usize, &exit_in_words(row.exit))));
+                found.push((at, in_benchmark(record, row.arm as usize, &exit_in_words(row.exit))));
             }
         }
     }
@@ -210,11 +213,11 @@ fn failure(record: &Record, end: SessionEnd) -> Result<(usize, String)> {
         }
         _ => return Err(code_of(&failure).error(whole)),
     };
-    Ok((arm, of_benchmark(record, arm, &why)))
+    Ok((arm, in_benchmark(record, arm, &why)))
 }
 
 /// The reason of an arm's failure, with its benchmark in a suite.
-fn of_benchmark(record: &Record, arm: usize, why: &str) -> String {
+fn in_benchmark(record: &Record, arm: usize, why: &str) -> String {
     match &record.header.plan.arms[arm].benchmark {
         Some(benchmark) => format!("{why} in the benchmark {benchmark:?}"),
         None => why.to_owned(),

@@ -16,6 +16,7 @@ use crate::cmd::suites::entry::SuiteEntry;
 use crate::session::{
     Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
 };
+use analysis::watch::SharedAlpha;
 use host::Survey;
 use host::terminal;
 use measure::clock::monotonic_ns;
@@ -212,9 +213,9 @@ impl SuiteSession<'_> {
             .enumerate()
             .map(|(at, (entry, watch))| {
                 let (Some(watch), Some(state)) = (watch, &entry.state) else { return Ok(false) };
-                let judged: Vec<_> = watch.candidates().iter().zip(&mut shares).collect();
-                let is_decided = !judged.is_empty()
-                    && judged.iter().all(|(watched, share)| watched.test.is_settled(*share));
+                let judged = watch.candidates().iter().zip(&mut shares).map(SharedAlpha::from);
+                let judged: Vec<_> = judged.collect();
+                let is_decided = !judged.is_empty() && judged.iter().all(SharedAlpha::is_settled);
                 let plan = &entry.member.plan;
                 let is_due = entry.is_open() && (!has_suspects || at == visited);
                 Ok(is_decided && is_due && state.is_sized(plan, budget_ns, &judged)?)

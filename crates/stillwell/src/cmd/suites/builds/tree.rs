@@ -149,10 +149,7 @@ impl BuildTree<'_> {
     }
 
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
-        let of = match self.number {
-            None => "",
-            Some(_) => ", in random link orders",
-        };
+        let of = if self.number.is_some() { ", in random link orders" } else { "" };
         // The first link order stands for all.
         if self.number.is_none_or(|number| number == 0) {
             writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
