@@ -30,6 +30,7 @@ mod interrupts;
 mod invoker;
 pub mod journal;
 pub mod knobs;
+pub mod local_time;
 mod look;
 mod mounts;
 pub mod priority;

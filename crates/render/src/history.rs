@@ -5,7 +5,7 @@ mod changes;
 use std::fmt::Write as _;
 
 use formats::ResultUnit;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::columns::one_line;
 use crate::histogram::block_of_eighths;
@@ -154,7 +154,7 @@ fn time_of_day(time_s: i64) -> String {
 
 fn formatted(time_s: i64, format: &str) -> String {
     let time = Timestamp::from_second(time_s).unwrap_or_default();
-    time.to_zoned(TimeZone::system()).strftime(format).to_string()
+    host::local_time::at(time).strftime(format).to_string()
 }
 
 pub(super) fn revision(result: &BenchmarkResult) -> String {

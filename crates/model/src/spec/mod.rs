@@ -77,7 +77,6 @@ pub use workers::{BenchVerb, TimeitVerb};
     disable_help_subcommand = true,
     subcommand_value_name = "VERB",
     override_usage = verb_groups::USAGE,
-    help_template = verb_groups::template(),
     after_help = verb_groups::AFTER
 )]
 pub struct Cli {

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 
 use crate::spec::default_verbs::{NO_DEFAULTS, are_for};
-use crate::spec::{Cli, short_help};
+use crate::spec::{Cli, short_help, verb_groups};
 
 /// Ids of the options.
 const SCHEMA: &str = "json_schema";
@@ -47,7 +47,9 @@ pub enum Request {
 }
 
 pub fn command() -> Command {
-    with_shared(Cli::command(), "")
+    let command = with_shared(Cli::command(), "");
+    let template = verb_groups::template(&command);
+    command.help_template(template)
 }
 
 fn documents_of(verb: &str) -> Option<&'static [&'static str]> {

@@ -1,9 +1,7 @@
 //! The verbs in groups, for `--help` and the man page.
 
+use clap::Command;
 use clap::builder::{StyledStr, Styles};
-use clap::{Command, Subcommand as _};
-
-use crate::spec::Verb;
 
 /// The verbs of each group, in the order of the help, without hidden ones.
 pub const GROUPS: [(&str, &[&str]); 2] = [
@@ -53,8 +51,7 @@ pub const AFTER: &str =
     "`stillwell VERB -h` shows a verb in short, `stillwell VERB --help` all of it.";
 
 /// The template of `stillwell --help`, with the verbs in groups.
-pub fn template() -> StyledStr {
-    let verbs = Verb::augment_subcommands(Command::new("stillwell"));
+pub fn template(verbs: &Command) -> StyledStr {
     let header = Styles::styled().get_header().to_owned();
     let examples: String = EXAMPLES.iter().map(|example| format!("  {example}\n")).collect();
     let mut text = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}");
@@ -63,7 +60,7 @@ pub fn template() -> StyledStr {
         for name in names {
             let literal = Styles::styled().get_literal().to_owned();
             let about = verbs.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+            let about = about.map(|about| about.ansi().to_string()).unwrap_or_default();
             text += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
         }
     }
@@ -76,10 +73,11 @@ pub fn template() -> StyledStr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::command;
 
     #[test]
     fn every_visible_verb_is_in_one_group() {
-        let verbs = Verb::augment_subcommands(Command::new("stillwell"));
+        let verbs = command();
         let visible = verbs.get_subcommands().filter(|verb| !verb.is_hide_set());
         let mut visible: Vec<&str> = visible.map(Command::get_name).collect();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
@@ -90,7 +88,7 @@ mod tests {
 
     #[test]
     fn each_verb_is_one_line_of_80_columns() {
-        for line in template().to_string().lines() {
+        for line in template(&command()).to_string().lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::cmd::memory::unpacked_max;
 use crate::cmd::named_files::expanded;
@@ -301,6 +301,6 @@ pub fn read_options(options: &InputOptions, detail: Detail) -> ReadOptions<'_> {
 fn created(path: &Path) -> String {
     let modified = path.metadata().and_then(|meta| meta.modified()).ok();
     let time = modified.and_then(|time| Timestamp::try_from(time).ok());
-    let time = time.unwrap_or_else(Timestamp::now).to_zoned(TimeZone::system());
-    time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    let time = time.unwrap_or_else(Timestamp::now);
+    host::local_time::at(time).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use jiff::Zoned;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
@@ -119,7 +118,7 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
         format: manifest::FORMAT.into(),
         version: manifest::VERSION,
         tool: format!("stillwell {}", env!("CARGO_PKG_VERSION")),
-        created: Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        created: host::local_time::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         name: format!("stillwell-{:08x}", drawn_seed()?),
         suite,
         suite_text,
@@ -173,7 +172,7 @@ fn sbatch_options(verb: &PoolRun) -> Vec<String> {
 
 fn default_folder(suite: &Path) -> PathBuf {
     let stem = suite.file_stem().unwrap_or_default().to_string_lossy();
-    format!("{stem}-pool-{}", Zoned::now().strftime("%Y-%m-%dT%H-%M-%S")).into()
+    format!("{stem}-pool-{}", host::local_time::now().strftime("%Y-%m-%dT%H-%M-%S")).into()
 }
 
 fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {

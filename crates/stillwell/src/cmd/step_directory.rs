@@ -119,7 +119,7 @@ pub(super) fn usual_directory<V: Args + Serialize>(
         hash.update([0]);
     }
     let hash: String = hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    let record = new_path(&jiff::Zoned::now())?;
+    let record = new_path(&host::local_time::now())?;
     Ok(record.with_file_name(format!("{name}-{hash}")))
 }
 

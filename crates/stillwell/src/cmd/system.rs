@@ -92,7 +92,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
 }
 
 fn capture(verb: &SystemRoot) -> Result<u8> {
-    let date = jiff::Zoned::now().date().to_string();
+    let date = host::local_time::now().date().to_string();
     print(&host::capture(&Host::new(&verb.host_root), &date))?;
     Ok(exit_code::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `system tune`, `system reset` and `system status`.
 
 use anyhow::{Result, anyhow};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::cmd::print::print;
 use host::Host;
@@ -71,7 +71,7 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
 
 fn since(begin: &Begin) -> String {
     let time = Timestamp::from_second(begin.time_s);
-    let shown = time
-        .map(|time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+    let shown =
+        time.map(|time| host::local_time::at(time).strftime("%Y-%m-%d %H:%M:%S").to_string());
     shown.unwrap_or_default()
 }

@@ -108,7 +108,7 @@ fn metrics_of(found: &[Metric]) -> Vec<Metric> {
 impl<'p> Session<'p> {
     /// Starts the runner and creates the record. Errors: the runner cannot be started, or the record exists.
     pub fn open(plan: &'p Plan, mut opening: Opening<'_>) -> Result<Self> {
-        let created = Zoned::now();
+        let created = host::local_time::now();
         let path = match opening.record {
             Some(path) => path.to_owned(),
             None => record::new_path(&created)?,

@@ -320,7 +320,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     }
     let rules = rules_of(verb)?;
     let arms: Vec<_> = commits.iter().collect();
-    let record = new_path(&jiff::Zoned::now())?;
+    let record = new_path(&host::local_time::now())?;
     let measured = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
         Ok(measured) => measured,
         Err(Unmeasured::Program(0, why)) => {

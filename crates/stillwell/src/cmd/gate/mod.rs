@@ -12,7 +12,6 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Error, Result};
-use jiff::Zoned;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
@@ -97,7 +96,7 @@ impl Measured {
     ) -> Result<Self> {
         let directory = match &verb.record {
             Some(directory) => directory.clone(),
-            None => record::new_path(&Zoned::now())?.with_extension("suite"),
+            None => record::new_path(&host::local_time::now())?.with_extension("suite"),
         };
         let (budget_ns, started_ns) = (budget(verb).ns, monotonic_ns());
         let alpha_pct = verb.alpha.map_or(defaults::GATE_ALPHA_PCT, |percent| percent.0);

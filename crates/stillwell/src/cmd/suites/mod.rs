@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use jiff::Zoned;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
@@ -142,7 +141,7 @@ impl PlannedSuite<'_> {
             drop(interrupt);
             return guarded(verb, |guard| measure_one(spec, &suite, record, survey, guard));
         }
-        let now = Zoned::now();
+        let now = host::local_time::now();
         let directory = match &spec.session.output.record {
             Some(directory) => directory.clone(),
             None => record::new_path(&now)?.with_extension("suite"),
