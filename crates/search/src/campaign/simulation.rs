@@ -261,7 +261,7 @@ fn campaigns_accept_what_is_faster_and_nothing_else() {
         // The everyday test has one short campaign of each kind.
         let short = Case { n_attempts: 12, gains: (case.gains.0.min(2), case.gains.1), ..*case };
         let case = if n.is_some() { case } else { &short };
-        let n = n.unwrap_or(2);
+        let n = n.unwrap_or(1);
         let all: Vec<Outcome> = (0..n).into_par_iter().map(|seed| played(case, seed + 1)).collect();
         let sum = |of: fn(&Outcome) -> usize| all.iter().map(of).sum::<usize>();
         let (n_true, n_gains) = (sum(|it| it.n_true), sum(|it| it.n_gains));
@@ -280,7 +280,13 @@ fn campaigns_accept_what_is_faster_and_nothing_else() {
             seconds[seconds.len() / 2],
             seconds[seconds.len() - 1]
         );
-        assert!(n_wrong as u64 * 20 <= n + 20, "{}: {n_wrong} of {n}", case.name);
-        assert!(10 * n_true + 20 >= 8 * n_gains, "{}: {n_true} of {n_gains}", case.name);
+        // Of few none may be wrong, and all gains are found.
+        let chance = if n > 5 { 20 } else { 0 };
+        assert!(n_wrong as u64 * 20 <= n + chance, "{}: {n_wrong} of {n}", case.name);
+        assert!(
+            10 * n_true + chance as usize >= 8 * n_gains,
+            "{}: {n_true} of {n_gains}",
+            case.name
+        );
     }
 }

@@ -1,20 +1,6 @@
 //! The verb `calibrate`, on scripted times.
 
-use serde_json::Value;
-
-use crate::bench::{Bench, Ran};
-
-/// Times of a machine that changes its speed about every 40 runs.
-fn script(bench: &Bench) {
-    let mut stream = stats::Stream::new(2);
-    let mut is_slow = false;
-    let factor = |_| {
-        is_slow ^= stream.below(40) == 0;
-        format!("{:.6}", 1.0 + 0.01 * stream.unit() + if is_slow { 0.05 } else { 0.0 })
-    };
-    let factors: Vec<String> = (0..700).map(factor).collect();
-    bench.write("script", &format!("5ms\nat {}\n", factors.join(" ")));
-}
+use crate::bench::Bench;
 
 const FIXED: [&str; 10] = [
     "calibrate",
@@ -28,25 +14,6 @@ const FIXED: [&str; 10] = [
     "1",
     "--replays=50",
 ];
-
-/// A calibration with the fewest runs and replays that are allowed.
-fn calibrated(bench: &Bench) -> Ran {
-    let words = [FIXED.as_slice(), &["-r", "120", "--alpha", "5", "--json", "./prog"]].concat();
-    bench.stillwell(&words).ends_with(0)
-}
-
-#[test]
-fn it_measures_then_replays() {
-    let bench = Bench::new();
-    script(&bench);
-    let ran = calibrated(&bench);
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&found["n_runs"], &found["n_replays"]), (&120.into(), &50.into()));
-    let alike = &found["powers"][0];
-    assert!(alike["stillwell"].as_f64().unwrap() <= 0.15, "{alike}");
-    assert!(alike["welch"].as_f64().unwrap() >= 0.3, "{alike}");
-    assert_eq!(found["powers"][6]["stillwell"], 1.0);
-}
 
 #[test]
 fn short_series_and_failures_are_refused() {
@@ -66,15 +33,42 @@ fn short_series_and_failures_are_refused() {
     assert!(failing.stderr.contains("exited with 3"), "{}", failing.stderr);
 }
 
-/// They take some ten seconds of a CPU each.
+/// They take some ten seconds of a CPU and more.
 mod long {
+    use serde_json::Value;
+
     use super::*;
+    use crate::bench::Ran;
+
+    /// Times of a machine that changes its speed about every 40 runs.
+    fn script(bench: &Bench) {
+        let mut stream = stats::Stream::new(2);
+        let mut is_slow = false;
+        let factor = |_| {
+            is_slow ^= stream.below(40) == 0;
+            format!("{:.6}", 1.0 + 0.01 * stream.unit() + if is_slow { 0.05 } else { 0.0 })
+        };
+        let factors: Vec<String> = (0..700).map(factor).collect();
+        bench.write("script", &format!("5ms\nat {}\n", factors.join(" ")));
+    }
+
+    /// A calibration with the fewest runs and replays that are allowed.
+    fn calibrated(bench: &Bench) -> Ran {
+        let words = [FIXED.as_slice(), &["-r", "120", "--alpha", "5", "--json", "./prog"]].concat();
+        bench.stillwell(&words).ends_with(0)
+    }
 
     #[test]
-    fn the_series_can_be_replayed_again() {
+    fn it_measures_then_replays_and_can_replay_again() {
         let bench = Bench::new();
         script(&bench);
         let ran = calibrated(&bench);
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&found["n_runs"], &found["n_replays"]), (&120.into(), &50.into()));
+        let alike = &found["powers"][0];
+        assert!(alike["stillwell"].as_f64().unwrap() <= 0.15, "{alike}");
+        assert!(alike["welch"].as_f64().unwrap() >= 0.3, "{alike}");
+        assert_eq!(found["powers"][6]["stillwell"], 1.0);
         let again = [
             "calibrate",
             "--from",

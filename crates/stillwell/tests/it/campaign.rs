@@ -13,6 +13,20 @@ fn begun(options: &[&str]) -> Bench {
     bench
 }
 
+/// Begins a campaign in `c` whose commands are names with made-up times.
+fn made_up(times: &str, options: &[&str]) -> Bench {
+    let bench = Bench::new();
+    bench.write("times", times);
+    let words = ["campaign", "new", "c", "--trusted", "--script", "times", "--host-root", "."];
+    let words = [&words[..], &["--seed", "7"], options, &["--", "base"]].concat();
+    bench.stillwell(&words).ends_with(0);
+    bench
+}
+
+fn attempt_made_up(bench: &Bench, name: &str) -> Ran {
+    bench.stillwell(&["campaign", "try", "c", name, "--", name])
+}
+
 fn attempt(bench: &Bench, name: &str, value: &str) -> Ran {
     bench.stillwell(&["campaign", "try", "c", name, "--", "echo", value])
 }
@@ -24,17 +38,18 @@ fn status(bench: &Bench) -> Value {
 
 #[test]
 fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
-    let bench = begun(&[]);
-    let same = attempt(&bench, "same", "100.0").ends_with(1);
+    let times = "base 100ms\nsame 100ms\nfaster 95ms\nworse 97ms\nsecond 90ms\n";
+    let bench = made_up(times, &[]);
+    let same = attempt_made_up(&bench, "same").ends_with(1);
     assert!(same.stdout.contains("same: rejected: a gain of 1.0 % is out of reach"), "{same:#?}");
-    let faster = attempt(&bench, "faster", "95").ends_with(0);
+    let faster = attempt_made_up(&bench, "faster").ends_with(0);
     assert!(faster.stdout.contains("faster: accepted, 5.0 % faster"), "{faster:#?}");
     // Better than the beginning, and worse than the state.
-    attempt(&bench, "worse", "97").ends_with(1);
-    let second = attempt(&bench, "second", "90").ends_with(0);
+    attempt_made_up(&bench, "worse").ends_with(1);
+    let second = attempt_made_up(&bench, "second").ends_with(0);
     assert!(second.stdout.contains("10 % faster (10"), "{second:#?}");
     let found = status(&bench);
-    assert_eq!(found["state"]["command"], "echo 90");
+    assert_eq!(found["state"]["command"], "second");
     assert!((found["gain"]["ratio"].as_f64().unwrap() - 0.9).abs() < 1e-9, "{found:#}");
     let levels: Vec<f64> = found["attempts"]
         .as_array()
@@ -47,7 +62,7 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
         assert!((found - expected).abs() < 1e-12, "{levels:?}");
     }
     let report = bench.stillwell(&["campaign", "report", "c"]).ends_with(0);
-    assert!(report.stdout.contains("| second | `echo 90` | accepted |"), "{report:#?}");
+    assert!(report.stdout.contains("| second | `second` | accepted |"), "{report:#?}");
     // Each record can be read as any other.
     bench.stillwell(&["show", "c/001.swell"]).ends_with(0);
     let whole = bench.stillwell(&["campaign", "confirm", "c", "-r", "60"]).ends_with(0);
@@ -56,9 +71,10 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
 
 #[test]
 fn a_required_gain_has_to_be_exceeded() {
-    let bench = begun(&["--at-least", "3", "--aim", "4"]);
-    attempt(&bench, "small", "98").ends_with(1);
-    attempt(&bench, "large", "95").ends_with(0);
+    let times = "base 100ms\nsmall 98ms\nlarge 95ms\n";
+    let bench = made_up(times, &["--at-least", "3", "--aim", "4"]);
+    attempt_made_up(&bench, "small").ends_with(1);
+    attempt_made_up(&bench, "large").ends_with(0);
 }
 
 #[test]
@@ -225,16 +241,12 @@ fn benchmarks_of_a_program_decide_by_their_geometric_mean_or_alone() {
 
 #[test]
 fn times_can_be_made_up() {
-    let bench = Bench::new();
     let noise: String =
         (0..997).map(|at| format!(" {}", 1.0 + f64::from(at * 37 % 101) * 1e-4)).collect();
-    bench.write("times", &format!("at{noise}\nbase 10ms\nsame 10ms\nfaster 9.9ms\n"));
-    let words = ["campaign", "new", "c", "--trusted", "--script", "times", "--host-root", "."];
-    bench.stillwell(&[&words[..], &["--seed", "7", "--", "base"]].concat()).ends_with(0);
-    let attempt = |name: &str| bench.stillwell(&["campaign", "try", "c", name, "--", name]);
-    attempt("same").ends_with(1);
-    shows(&attempt("faster").ends_with(0), "faster: accepted, 1.");
-    attempt("unknown").ends_with(2).says(&["--script has no line for unknown"]);
+    let bench = made_up(&format!("at{noise}\nbase 10ms\nsame 10ms\nfaster 9.9ms\n"), &[]);
+    attempt_made_up(&bench, "same").ends_with(1);
+    shows(&attempt_made_up(&bench, "faster").ends_with(0), "faster: accepted, 1.");
+    attempt_made_up(&bench, "unknown").ends_with(2).says(&["--script has no line for unknown"]);
 }
 
 /// They take some ten seconds of a CPU each.

@@ -21,11 +21,17 @@ fn bench() -> Option<Bench> {
 }
 
 fn compile(bench: &Bench, program: &str, options: &[&str]) {
-    let words = ["-O1", "-o", program, "p.c"];
-    let mut compiler = Command::new("cc");
-    let compiler = compiler.args(words).args(options).current_dir(bench.path("."));
-    let built = compiler.output().unwrap();
-    assert!(built.status.success(), "{built:?}");
+    let built = |more: &[&str]| {
+        let words = ["-O1", "-o", program, "p.c"];
+        let mut compiler = Command::new("cc");
+        let compiler = compiler.args(words).args(options).args(more).current_dir(bench.path("."));
+        compiler.output().unwrap()
+    };
+    // Without the libraries of the machine valgrind starts in a third of the time. Not every machine has them for this.
+    if !built(&["-static", "-s"]).status.success() {
+        let built = built(&[]);
+        assert!(built.status.success(), "{built:?}");
+    }
 }
 
 /// Programs `old` and `new` that do so many rounds of a loop.
@@ -133,7 +139,8 @@ fn standard_input_and_exits_are_those_of_the_program() {
 #[test]
 fn the_surroundings_of_a_pair_are_the_same() {
     let Some(bench) = bench() else { return };
-    let script = "#!/bin/sh\necho \"$PYTHONHASHSEED $(env | grep -c 'STILLWELL_ITERATION\\|STILLWELL_PADDING')\" >> seen\n";
+    let script =
+        "#!/bin/sh\necho \"$PYTHONHASHSEED $STILLWELL_ITERATION$STILLWELL_PADDING\" >> seen\n";
     bench.script("a", script);
     bench.script("b", script);
     run(&bench, &["--runs", "3", "--warmup", "0", "./a", "./b"]).ends_with(0);
@@ -142,7 +149,7 @@ fn the_surroundings_of_a_pair_are_the_same() {
     assert_eq!(lines.len(), 6, "{seen}");
     for pair in lines.chunks(2) {
         assert_eq!(pair[0], pair[1]);
-        assert!(pair[0].len() == 12 && pair[0].ends_with(" 0"), "{seen}");
+        assert!(pair[0].len() == 11 && pair[0].ends_with(' '), "{seen}");
     }
     assert!(lines[0] != lines[2] && lines[2] != lines[4], "{seen}");
 }
@@ -224,7 +231,7 @@ fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
 #[test]
 fn a_program_that_cannot_be_counted_leaves_the_answer_to_its_times() {
     let Some(bench) = noisy([1000, 1000], true) else { return };
-    let ran = gate(&bench, &["--budget", "12s", "--fail-on", "slower:0.15%"]).ends_with(3);
+    let ran = gate(&bench, &["--budget", "20s", "--fail-on", "slower:0.15%"]).ends_with(3);
     assert!(ran.stdout.contains("gate: not decided: BM_loop"), "{ran:#?}");
     let why = document(&bench)["uncounted"].to_string();
     assert!(why.contains("no program could be executed by what counts"), "{why}");

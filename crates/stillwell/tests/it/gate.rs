@@ -210,14 +210,10 @@ fn another_metric_can_decide() {
 
 #[test]
 fn a_benchmark_can_be_limited() {
-    let bench = builds(1300);
-    // The error of t0 has the speed of this machine's cores in it, so it may leave the answer open.
-    let ran = gate(&bench, &["--fail-on", "above:1200ns"]);
-    let (answer, place) = match ran.code {
-        Some(1) => ("1 above the limit", "all of it above 1.2 µs"),
-        Some(3) => ("1 undecided", "more than 1.2 µs is not excluded"),
-        _ => panic!("1.3 µs is not below: {ran:#?}"),
-    };
+    // The error of t0 has the speed of this machine's cores in it. So the time is far above the limit.
+    let bench = builds(12_000);
+    gate(&bench, &["--fail-on", "above:1200ns"]).ends_with(1);
+    let (answer, place) = ("1 above the limit", "all of it above 1.2 µs");
     let comment = bench.read("c.md");
     assert!(comment.contains(answer), "{comment}");
     let row = comment.lines().find(|line| line.starts_with("| `BM_fib/8`")).unwrap();

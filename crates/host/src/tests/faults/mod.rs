@@ -21,22 +21,28 @@ use machines::MACHINES;
 use verbs::{FaultVerb, Told};
 
 const ERRORS: [i32; 5] = [libc::EIO, libc::ENOSPC, libc::EPERM, libc::EBUSY, libc::EMFILE];
-/// Makes the test try every error at every call that reads, too.
+const LASTING_ERRORS: [i32; 3] = [libc::EIO, libc::ENOSPC, libc::EFBIG];
+/// Makes the test try every error at every call.
 const ALL: &str = "STILLWELL_TEST_ALL_FAULTS";
 
-/// The faults of a call.
+/// The faults of a call: each death at each change, and the next error of the lists, once and lasting.
 ///
 /// Stillwell does not tell the errors of a reading call apart: all but those of [`is_gone`](crate::is_gone) mean that
-/// the file exists. So each such call gets the next error of the list, once and lasting in turns. A process that dies
-/// before such a call leaves the same as one that dies before the next change.
+/// the file exists. So each such call gets one, once and lasting in turns. A process that dies before such a call leaves
+/// the same as one that dies before the next change.
 fn faults(verb: FaultVerb, at: usize, kind: FaultPoints) -> Vec<Fault> {
-    let is_whole = std::env::var_os(ALL).is_some();
-    if kind == FaultPoints::All && !is_whole {
-        let error = ERRORS[at % ERRORS.len()];
-        return vec![if at.is_multiple_of(2) { Fault::Once(error) } else { Fault::Lasting(error) }];
-    }
-    let mut faults: Vec<Fault> = ERRORS.map(Fault::Once).into();
-    faults.extend([libc::EIO, libc::ENOSPC, libc::EFBIG].map(Fault::Lasting));
+    let once = Fault::Once(ERRORS[at % ERRORS.len()]);
+    let lasting = Fault::Lasting(LASTING_ERRORS[at % LASTING_ERRORS.len()]);
+    let mut faults = match (std::env::var_os(ALL), kind) {
+        (Some(_), _) => {
+            let lasting = LASTING_ERRORS.map(Fault::Lasting);
+            ERRORS.map(Fault::Once).into_iter().chain(lasting).collect()
+        }
+        (None, FaultPoints::Changes) => vec![once, lasting],
+        (None, FaultPoints::All) => {
+            return vec![if at.is_multiple_of(2) { once } else { lasting }];
+        }
+    };
     faults.push(Fault::Dies);
     if verb.has_guardian() {
         faults.extend([Fault::FrontEndDies, Fault::BothDie]);
