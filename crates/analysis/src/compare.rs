@@ -175,38 +175,40 @@ impl ComparisonContext<'_> {
     fn describe(
         &self,
         tested: &ArmComparison,
-        found: &Conclusion,
+        conclusion: &Conclusion,
         FamilyAdjustment { share, p, q }: FamilyAdjustment,
     ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
-        let interval = found.interval;
+        let interval = conclusion.interval;
         let ratio = RatioInterval {
-            ratio: found.last.theta.clamp(interval.lo, interval.hi).exp(),
+            ratio: conclusion.last.theta.clamp(interval.lo, interval.hi).exp(),
             lo: interval.lo.exp(),
             hi: interval.hi.exp(),
         };
-        let statistic = statistic_name(found.statistic());
+        let statistic = statistic_name(conclusion.statistic());
         let net_ratio = self.net_ratio(tested, ratio, statistic);
         let mean_ratio = RatioInterval {
-            ratio: found.mean.0.clamp(found.mean.1.lo, found.mean.1.hi).exp(),
-            lo: found.mean.1.lo.exp(),
-            hi: found.mean.1.hi.exp(),
+            ratio: conclusion.mean.0.clamp(conclusion.mean.1.lo, conclusion.mean.1.hi).exp(),
+            lo: conclusion.mean.1.lo.exp(),
+            hi: conclusion.mean.1.hi.exp(),
         };
         let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
-        let n_pairs = found.n_pairs - found.n_warmup;
-        let n_to_decide = match found.doubt {
+        let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
+        let n_to_decide = match conclusion.doubt {
             Some(stats::sequential::SameDoubt::HiddenTail) => {
                 let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
-                Some((independent * found.clustering).ceil() as usize)
+                Some((independent * conclusion.clustering).ceil() as usize)
             }
             Some(_) => None,
-            None => stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin),
+            None => {
+                stats::verdict::pairs_to_decide(n_pairs, interval, conclusion.last.theta, margin)
+            }
         };
         let half_width = interval.half_width();
         Ok(PairedTest {
             n_pairs,
-            n_warmup_pairs: found.n_warmup,
+            n_warmup_pairs: conclusion.n_warmup,
             n_looks: tested.test.n_looks(),
             family: tested.family,
             p,
@@ -217,18 +219,18 @@ impl ComparisonContext<'_> {
             alpha,
             smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
             to_decide: n_to_decide
-                .filter(|_| !found.verdict.is_decided())
+                .filter(|_| !conclusion.verdict.is_decided())
                 .map(|n_pairs| self.deciding(n_pairs)),
-            position_ratio: found.last.test.position.exp(),
-            decision: decision(found.verdict),
-            doubt: found.doubt.map(doubt),
+            position_ratio: conclusion.last.test.position.exp(),
+            decision: decision(conclusion.verdict),
+            doubt: conclusion.doubt.map(doubt),
             mean_ratio: net_ratio.and(net_mean).unwrap_or(mean_ratio),
-            hidden_tail: 1.0 - alpha.powf(found.clustering / n_pairs as f64),
-            slow_runs: slow_runs(found),
-            is_contradicted: found.is_contradicted,
+            hidden_tail: 1.0 - alpha.powf(conclusion.clustering / n_pairs as f64),
+            slow_runs: slow_runs(conclusion),
+            is_contradicted: conclusion.is_contradicted,
             repeats: false,
             is_unsteady: false,
-            shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
+            shape: Some(conclusion.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
                 UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
             }),
         })

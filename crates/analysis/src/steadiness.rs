@@ -199,23 +199,23 @@ fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
 /// A check whose flag has its size as a fraction.
 fn in_fractions(
     check: &series::StabilityCheck,
-    found: &Stability,
+    stability: &Stability,
     n_runs: usize,
 ) -> Option<SteadinessCheck> {
     let flag = match check.flag {
         series::StabilityFlag::Correlated => {
-            SteadinessFlag::Correlated { n_runs, n_eff: found.independence?.n_eff }
+            SteadinessFlag::Correlated { n_runs, n_eff: stability.independence?.n_eff }
         }
         series::StabilityFlag::Drifting => {
-            SteadinessFlag::Drifting { change: found.drift.change.exp_m1() }
+            SteadinessFlag::Drifting { change: stability.drift.change.exp_m1() }
         }
         series::StabilityFlag::Stepped => SteadinessFlag::Stepped {
-            change: found.step.change.exp_m1(),
-            at_run: found.step.scan.at + 1,
+            change: stability.step.change.exp_m1(),
+            at_run: stability.step.scan.at + 1,
         },
         series::StabilityFlag::Modes => SteadinessFlag::Modes,
         series::StabilityFlag::FloorMoved => {
-            SteadinessFlag::FloorMoved { spread: found.floor.spread.exp_m1() }
+            SteadinessFlag::FloorMoved { spread: stability.floor.spread.exp_m1() }
         }
     };
     Some(SteadinessCheck {

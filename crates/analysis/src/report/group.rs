@@ -127,17 +127,18 @@ impl RecordContext<'_> {
     fn compared(
         &self,
         arms: &[usize],
-        found: &Comparison,
+        comparison: &Comparison,
         deciles: Option<Distributions>,
     ) -> Option<GroupComparison> {
         let place = |arm: usize| arms.iter().position(|&other| other == arm);
-        let is_in_blocks = !matches!(found.evidence, Evidence::Unpaired { .. });
-        let pairs = is_in_blocks
-            .then(|| pairs(&self.walls.ratios(found.reference, found.arm), self.n_rows_max));
+        let is_in_blocks = !matches!(comparison.evidence, Evidence::Unpaired { .. });
+        let pairs = is_in_blocks.then(|| {
+            pairs(&self.walls.ratios(comparison.reference, comparison.arm), self.n_rows_max)
+        });
         Some(GroupComparison {
-            arm: place(found.arm)?,
-            reference: place(found.reference)?,
-            evidence: found.evidence.clone(),
+            arm: place(comparison.arm)?,
+            reference: place(comparison.reference)?,
+            evidence: comparison.evidence.clone(),
             same_within: self.input.record.header.plan.policy.same_within,
             pairs,
             deciles,

@@ -8,7 +8,7 @@ const STAT_INTERVAL_S: u64 = 120;
 /// Samples a second. This is still enough for `perf record` at a low rate.
 const SAMPLES_PER_S: u64 = 1000;
 
-const fn number(path: &'static str) -> File {
+pub(super) const fn number(path: &'static str) -> File {
     File { path, format: Format::Number, undo: Undo::Settings }
 }
 

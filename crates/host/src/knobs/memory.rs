@@ -1,11 +1,7 @@
 //! Background work on memory, and the address space layout of processes.
 
-use crate::knobs::kernel::switch;
-use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
-
-const fn number(path: &'static str) -> File {
-    File { path, format: Format::Number, undo: Undo::Settings }
-}
+use crate::knobs::kernel::{number, switch};
+use crate::knobs::{Confidence, Group, Knob, Machine, Reading};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {

@@ -1,10 +1,10 @@
 //! Settings that matter to real-time engineers. Most cost something or only explain a pause, so `tune` turns them by
 //! name or shows them (docs/machine.md compares them with the profiles of tuned).
 
-use crate::knobs::kernel::switch;
+use crate::knobs::kernel::{number, switch};
 use crate::knobs::knob::distinct;
 use crate::knobs::reported::row;
-use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
+use crate::knobs::{Confidence, Group, Knob, Machine, Reading};
 use crate::value_format::parse_cpu_mask;
 use model::values::name_cpus;
 
@@ -15,10 +15,6 @@ const NET: &str = "sys/class/net";
 const WRITEBACK_CS: u64 = 6000;
 /// Longest allowed wake-up time, µs, as in the knob `idle-states`.
 const LATENCY_US_MAX: u64 = 10;
-
-const fn number(path: &'static str) -> File {
-    File { path, format: Format::Number, undo: Undo::Settings }
-}
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {

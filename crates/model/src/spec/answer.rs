@@ -32,7 +32,7 @@ impl AnswerOptions {
     }
 }
 
-/// The same, of a verb whose steps are kept.
+/// The answer of a verb that keeps its steps in a directory.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[command(next_help_heading = "Output")]

@@ -25,16 +25,16 @@ pub fn asked<V: Args + Serialize>(
 fn collect(
     value: Value,
     (id, ids): (&str, &BTreeSet<&str>),
-    found: &mut BTreeMap<String, Vec<Value>>,
+    b_tree_map: &mut BTreeMap<String, Vec<Value>>,
 ) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 let id = if ids.contains(&*name) { &name } else { id };
-                collect(value, (id, ids), found);
+                collect(value, (id, ids), b_tree_map);
             }
         }
-        value => found.entry(id.to_owned()).or_default().push(value),
+        value => b_tree_map.entry(id.to_owned()).or_default().push(value),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::values::{
 };
 use crate::words::command_parser;
 
+use crate::spec::answer::AnswerOptions;
 pub use crate::spec::answer::{Style, TableOrder};
 
 /// `run`.
@@ -327,6 +328,13 @@ pub struct OutputOptions {
     pub numbers: NumberOptions,
     #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+impl OutputOptions {
+    /// The output of a session that another verb drives.
+    pub fn driven(AnswerOptions { json, style }: AnswerOptions, record: Option<PathBuf>) -> Self {
+        Self { record, json, style, ..Self::default() }
+    }
 }
 
 /// How numbers are written.

@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
-use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::request::{CommandRequest, SessionRequest};
 use crate::plan::revisions::across_commands;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::{ArmTerms, Terms};
@@ -14,6 +14,7 @@ use crate::plan::{copies, defaults};
 use host::Facts;
 use model::prose::prose;
 use model::spec::RunSpec;
+use model::spec::run::{LengthOptions, ProcessOptions};
 use model::values::metric::{Metric, Quantity};
 use model::values::{
     Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, TimeUnit,
@@ -65,8 +66,8 @@ pub(super) fn decide(
     terms: &Terms<'_>,
     surroundings: &Surroundings,
 ) -> Result<Plan> {
-    let n_blocks_max = terms.n_blocks_max.or(request.length.n_blocks_max);
-    let length = LengthRequest { n_blocks_max, ..request.length.clone() };
+    let max_runs = terms.n_blocks_max.or(request.length.max_runs);
+    let length = LengthOptions { max_runs, ..request.length.clone() };
     let mut plan = by_options(&SessionRequest { length, ..request.clone() }, arms, surroundings)?;
     surroundings.bind(&mut plan.process, &request.process.priority);
     terms.apply(&mut plan);
@@ -98,7 +99,7 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
     let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
     let blocks = block_rule(length, n_comparisons, alpha)?;
     // A user who asks for a number of runs gets this number, whatever they show.
-    let is_sequence = n_comparisons > 0 && order.has_blocks() && length.n_blocks.is_none();
+    let is_sequence = n_comparisons > 0 && order.has_blocks() && length.runs.is_none();
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
         _ => Stopping::AtTheEnd,
@@ -110,7 +111,7 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
         shell_reason,
         order,
         seed: length.seed.unwrap_or(surroundings.drawn_seed),
-        n_warmups: length.n_warmups.unwrap_or(1),
+        n_warmups: length.warmup.unwrap_or(1),
         blocks,
         stopping,
         trial: None,
@@ -124,7 +125,7 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
         cleanup: of_all(&hooks.cleanup, |arm| &arm.cleanup),
         validate: hooks.validate.clone(),
         cold_cache: hooks.cold_cache,
-        input: process.input.clone().filter(|input| input != "null"),
+        input: process.execution.input.clone().filter(|input| input != "null"),
         process: process_plan(process, &surroundings.facts)?,
         evidence: copies.is_none() && needs_evidence(request, &deciding),
         copies,
@@ -223,8 +224,8 @@ pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
     BLOCKS_MIN_SEVERAL.max(fewest)
 }
 
-fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
-    if let Some(n_blocks) = length.n_blocks {
+fn block_rule(length: &LengthOptions, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
+    if let Some(n_blocks) = length.runs {
         let of_budget = |budget: TimeSpan| {
             let (min, max) = (n_blocks, n_blocks);
             BlockRule::Budget { budget_ns: budget.ns, min, max, firm: 1 }
@@ -236,16 +237,16 @@ fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Resul
     } else {
         (BUDGET_SEVERAL_NS, fewest_blocks(n_comparisons, alpha), BLOCKS_MAX_SEVERAL)
     };
-    if let (Some(min), Some(max)) = (length.n_blocks_min, length.n_blocks_max) {
+    if let (Some(min), Some(max)) = (length.min_runs, length.max_runs) {
         ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
     }
-    let (min, max) = limits((length.n_blocks_min, length.n_blocks_max), (default_min, default_max));
+    let (min, max) = limits((length.min_runs, length.max_runs), (default_min, default_max));
     Ok(BlockRule::Budget {
         budget_ns: length.stop.budget.map_or(budget_ns, |budget| budget.ns),
         min,
         max,
         // Only a number from the user outranks the budget.
-        firm: length.n_blocks_min.unwrap_or(1),
+        firm: length.min_runs.unwrap_or(1),
     })
 }
 
@@ -260,7 +261,7 @@ pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -
 }
 
 fn precision(
-    length: &LengthRequest,
+    length: &LengthOptions,
     n_comparisons: usize,
     order: Order,
 ) -> Result<Option<Precision>> {
@@ -270,14 +271,14 @@ fn precision(
         "--precision needs complete blocks while it measures, so it does not go with --order sequential, nor with a \
          parameter in --setup or --cleanup"
     );
-    let default = (n_comparisons == 0 && length.n_blocks.is_none() && order.has_blocks())
+    let default = (n_comparisons == 0 && length.runs.is_none() && order.has_blocks())
         .then_some(PRECISION_ONE_PCT);
-    let n_blocks_min = length.n_blocks_min.unwrap_or(PRECISION_BLOCKS_MIN);
+    let n_blocks_min = length.min_runs.unwrap_or(PRECISION_BLOCKS_MIN);
     let time_min_ns = PRECISION_TIME_MIN_NS;
     Ok(requested.or(default).map(|pct| Precision { pct, n_blocks_min, time_min_ns }))
 }
 
-fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> {
+fn process_plan(process: &ProcessOptions, facts: &Facts) -> Result<ProcessPlan> {
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
     affinity.as_ref().map_or(Ok(()), |cpus| check_online(cpus, facts))?;
     Ok(ProcessPlan {

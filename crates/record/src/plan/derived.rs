@@ -4,11 +4,12 @@ use anyhow::Result;
 
 use crate::plan::arms::Arms;
 use crate::plan::decide::decide;
-use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::request::SessionRequest;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
 use crate::plan::{Arm, Control, Plan, Role, ShellReason};
 use model::spec::groups::LayoutOptions;
+use model::spec::run::{LengthOptions, ProcessOptions};
 use model::values::{Better, DecideOn, Order, Padding};
 
 impl Plan {
@@ -73,13 +74,13 @@ pub fn plan_of_imported(results: ImportedArms) -> Result<Plan> {
     let ImportedArms { arms, n_warmups, n_blocks, in_slices, reference } = results;
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
     let request = SessionRequest {
-        length: LengthRequest {
-            n_warmups: Some(n_warmups),
-            n_blocks: Some(n_blocks.max(1)),
+        length: LengthOptions {
+            warmup: Some(n_warmups),
+            runs: Some(n_blocks.max(1)),
             order: Some(Order::Sequential),
-            ..LengthRequest::default()
+            ..LengthOptions::default()
         },
-        process: ProcessRequest { layout, ..ProcessRequest::default() },
+        process: ProcessOptions { layout, ..ProcessOptions::default() },
         metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
         ..SessionRequest::default()
     };

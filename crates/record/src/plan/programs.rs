@@ -176,7 +176,7 @@ fn decide_harnesses(
     let affinity = options.machine.chosen_cpus().cloned();
     let mut request = SessionRequest::for_workers(options, &judgement, affinity);
     // Each process warms itself up, and listing has shown that the programs work.
-    request.length.n_warmups = Some(options.warmups.unwrap_or(0));
+    request.length.warmup = Some(options.warmups.unwrap_or(0));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
     let mut plan = decide(&request, arms, terms, surroundings)?;
     set_budget(&mut plan, options, n_benchmarks, compares);

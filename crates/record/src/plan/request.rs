@@ -1,52 +1,22 @@
 //! The options of a session for [`decide`](crate::plan::decide), with one conversion for each kind of verb.
 
 use model::spec::RunSpec;
-use model::spec::groups::{
-    JudgementOptions, LayoutOptions, PlacementOptions, PriorityOptions, StopOptions,
-};
-use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
+use model::spec::groups::JudgementOptions;
+use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions, LengthOptions, ProcessOptions};
 use model::spec::workers::WorkerOptions;
-use model::values::{Cpus, MetricList, Order, Rlimit, TimeSpan, TimeUnit};
+use model::values::{Cpus, MetricList, TimeUnit};
 
 /// The options of a session without its arms; `None`: Stillwell chooses.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRequest {
-    pub length: LengthRequest,
-    pub process: ProcessRequest,
+    pub length: LengthOptions,
+    pub process: ProcessOptions,
     pub hooks: HookOptions,
     pub judgement: JudgementOptions,
     pub metrics: Option<MetricList>,
     pub time_unit: Option<TimeUnit>,
     /// Copies of each command at the same time.
     pub copies: Option<u32>,
-}
-
-/// The number of blocks and their order.
-#[derive(Clone, Debug, Default)]
-pub struct LengthRequest {
-    /// Warm-up runs of each arm.
-    pub n_warmups: Option<u32>,
-    /// Exact number of blocks.
-    pub n_blocks: Option<u32>,
-    pub n_blocks_min: Option<u32>,
-    pub n_blocks_max: Option<u32>,
-    pub stop: StopOptions,
-    pub timeout: Option<TimeSpan>,
-    pub order: Option<Order>,
-    pub seed: Option<u64>,
-}
-
-/// The state of the timed processes.
-#[derive(Clone, Debug, Default)]
-pub struct ProcessRequest {
-    /// CPUs that the processes may use.
-    pub affinity: Option<Cpus>,
-    pub priority: PriorityOptions,
-    pub placement: PlacementOptions,
-    pub layout: LayoutOptions,
-    pub rlimits: Vec<Rlimit>,
-    /// Standard input: `null` or a file.
-    pub input: Option<String>,
 }
 
 /// Commands, and the options that make arms of them.
@@ -63,27 +33,14 @@ pub struct CommandRequest<'a> {
 
 impl From<&RunSpec> for SessionRequest {
     fn from(spec: &RunSpec) -> Self {
-        let (length, process) = (&spec.length, &spec.process);
+        let length = &spec.length;
         Self {
-            length: LengthRequest {
+            length: LengthOptions {
                 // Without this, `-r 1 make` would run for two hours instead of one.
-                n_warmups: length.warmup.or(length.runs.map(|_| 0)),
-                n_blocks: length.runs,
-                n_blocks_min: length.min_runs,
-                n_blocks_max: length.max_runs,
-                stop: length.stop,
-                timeout: length.timeout,
-                order: length.order,
-                seed: length.seed,
+                warmup: length.warmup.or(length.runs.map(|_| 0)),
+                ..length.clone()
             },
-            process: ProcessRequest {
-                affinity: process.affinity.clone(),
-                priority: process.priority,
-                placement: process.placement,
-                layout: process.layout,
-                rlimits: process.rlimits.clone(),
-                input: process.execution.input.clone(),
-            },
+            process: spec.process.clone(),
             hooks: spec.hooks.clone(),
             judgement: spec.judgement.clone(),
             metrics: spec.display.metrics.clone(),
@@ -113,19 +70,19 @@ impl SessionRequest {
         affinity: Option<Cpus>,
     ) -> Self {
         Self {
-            length: LengthRequest {
-                n_blocks: options.processes.or(options.debug_single_value.then_some(1)),
+            length: LengthOptions {
+                runs: options.processes.or(options.debug_single_value.then_some(1)),
                 stop: options.stop,
                 timeout: options.timeout,
                 seed: options.seed,
-                ..LengthRequest::default()
+                ..LengthOptions::default()
             },
-            process: ProcessRequest {
+            process: ProcessOptions {
                 affinity,
                 priority: options.machine.priority,
                 placement: options.machine.placement,
                 layout: options.machine.layout,
-                ..ProcessRequest::default()
+                ..ProcessOptions::default()
             },
             judgement: judgement.clone(),
             ..Self::default()

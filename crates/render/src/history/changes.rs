@@ -235,19 +235,20 @@ pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
 }
 
 /// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
-pub(crate) fn culprit(found: &StoredCulprit) -> String {
-    let (id, subject) = (short_id(&found.head), shorten(&one_line(&found.subject), 50));
-    let group = match found.n_commits {
+pub(crate) fn culprit(stored_culprit: &StoredCulprit) -> String {
+    let (id, subject) =
+        (short_id(&stored_culprit.head), shorten(&one_line(&stored_culprit.subject), 50));
+    let group = match stored_culprit.n_commits {
         1 => String::new(),
         n => format!(", or one of the {} before it that cannot be built", n - 1),
     };
-    let what = match found.layout {
+    let what = match stored_culprit.layout {
         Some(LayoutVerdict::Layout) => "layout: it moved code",
         Some(LayoutVerdict::Unclear | LayoutVerdict::NotRelinked) => "it may be layout",
         _ => "",
     };
     let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
-    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(found.ratio))
+    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(stored_culprit.ratio))
 }
 
 /// The revision behind a date, if it is known.
@@ -289,8 +290,11 @@ pub(crate) fn numbers(change: &Change) -> String {
 const NEAR: f64 = 0.2;
 
 /// The answer without a change: the level, the nearest movement, and the smallest visible one.
-pub(crate) fn no_change(found: &NearestChange, day: impl Fn(i64) -> String) -> Vec<String> {
-    let NearestChange { series, change, smallest_visible, since_s, alpha } = found;
+pub(crate) fn no_change(
+    nearest_change: &NearestChange,
+    day: impl Fn(i64) -> String,
+) -> Vec<String> {
+    let NearestChange { series, change, smallest_visible, since_s, alpha } = nearest_change;
     let p = uncertain::significant(change.p, 2);
     let nearest = format!(
         "nearest: {} {} since {}, p = {p}",

@@ -172,10 +172,10 @@ fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
 }
 
 /// The cost of interruptions in the times, in words.
-fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> String {
-    let times = if found.usual == 1.0 { "time" } else { "times" };
-    let usual = format!("interrupted {} {times} a run", found.usual);
-    match found.removed_ns {
+fn interruptions(summary: InterruptionSummary, time: impl Fn(f64) -> String) -> String {
+    let times = if summary.usual == 1.0 { "time" } else { "times" };
+    let usual = format!("interrupted {} {times} a run", summary.usual);
+    match summary.removed_ns {
         Some(ns) => format!("{usual}, which left behind {} (taken off t0)", time(ns)),
         None => format!("{usual}, at a cost that is part of the +- of t0"),
     }
@@ -228,8 +228,13 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
 }
 
 /// Appends the slices: their number, CPU time, wait for a CPU and the empty loop.
-fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: &SliceSummary) {
-    let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
+fn slices(
+    out: &mut String,
+    page: &SummaryContext<'_>,
+    arm: &ArmSummary,
+    slice_summary: &SliceSummary,
+) {
+    let per_process = slice_summary.n_slices as f64 / arm.n_runs.max(1) as f64;
     let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
         (true, 1) => ("process", "slices"),
         (true, _) => ("processes", "slices"),
@@ -240,25 +245,27 @@ fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: 
         "{} {process}, {} {slices} each of {} loops",
         arm.n_runs,
         uncertain::fixed(per_process, usize::from(per_process.fract() != 0.0)),
-        found.loops
+        slice_summary.loops
     )];
     let is_time = page.plan.arms[arm.arm].unit.is_time();
     let is_limit = arm.cpu.as_ref().is_some_and(|cpu| cpu.is_upper_limit);
-    if let Some(cpu) = found.cpu.filter(|_| is_time && !is_limit) {
+    if let Some(cpu) = slice_summary.cpu.filter(|_| is_time && !is_limit) {
         let text = format!("cpu t0 {}", page.unit.uncertain(cpu.value, cpu.err));
         items.push(page.unit.label(&text));
     }
-    if let Some(n) = found.core.and_then(|core| core.n_of_t0).filter(|&n| n < found.n_slices) {
+    if let Some(n) =
+        slice_summary.core.and_then(|core| core.n_of_t0).filter(|&n| n < slice_summary.n_slices)
+    {
         items.push(format!("t0 of the {n} on a quiet core"));
     }
     if let Some(share) = arm.waited_share() {
         items.push(format!("waited {}", percent(share)));
     }
-    if let Some(empty) = found.empty_loop_ns {
-        let off = if found.is_empty_loop_off { " (taken off)" } else { "" };
+    if let Some(empty) = slice_summary.empty_loop_ns {
+        let off = if slice_summary.is_empty_loop_off { " (taken off)" } else { "" };
         items.push(format!("empty loop {} ns{off}", uncertain::significant(empty, 3)));
     }
-    items.extend(found.counters.iter().map(counted));
+    items.extend(slice_summary.counters.iter().map(counted));
     flow(out, INDENT, &items);
 }
 

@@ -99,15 +99,15 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
 
 fn compared(
     page: &SummaryContext<'_>,
-    found: &Comparison,
+    comparison: &Comparison,
     judgement: &Judgement,
     programs: &[String],
 ) -> ([String; 4], anstyle::Style) {
-    let old = &page.analysis.arms[found.reference];
-    let (ratio, word) = ranked::ratio_and_word(&found.evidence, judgement, page.plan);
-    let benchmark = compared_name(page, found);
+    let old = &page.analysis.arms[comparison.reference];
+    let (ratio, word) = ranked::ratio_and_word(&comparison.evidence, judgement, page.plan);
+    let benchmark = compared_name(page, comparison);
     let row = if programs.len() > 2 {
-        format!("{benchmark}: {}", page.analysis.arms[found.arm].label)
+        format!("{benchmark}: {}", page.analysis.arms[comparison.arm].label)
     } else {
         benchmark
     };
@@ -163,8 +163,8 @@ fn together(page: &SummaryContext<'_>) -> Option<String> {
 }
 
 /// The benchmark of a comparison, or all of them.
-fn compared_name(page: &SummaryContext<'_>, found: &Comparison) -> String {
-    together(page).unwrap_or_else(|| name(page, found.arm).to_owned())
+fn compared_name(page: &SummaryContext<'_>, comparison: &Comparison) -> String {
+    together(page).unwrap_or_else(|| name(page, comparison.arm).to_owned())
 }
 
 fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {

@@ -29,36 +29,36 @@ const NUMBER_COLUMNS: usize = 52;
 const N_PROFILE_ROWS: usize = 25;
 
 /// The whole answer.
-pub fn text(found: &Breakdown) -> String {
+pub fn text(breakdown: &Breakdown) -> String {
     let mut out = String::new();
-    for sentence in answer(found) {
+    for sentence in answer(breakdown) {
         wrap(&mut out, "", 0, &sentence);
     }
     out.push('\n');
-    if found.arms.len() > 1 {
-        out += &plain(differences(found), &[1, 2, 3, 4]);
-        if !found.with_callees.is_empty() {
+    if breakdown.arms.len() > 1 {
+        out += &plain(differences(breakdown), &[1, 2, 3, 4]);
+        if !breakdown.with_callees.is_empty() {
             out.push_str("\nwith what they call:\n");
-            out += &plain(with_callees(found), &[1, 2, 3, 4]);
+            out += &plain(with_callees(breakdown), &[1, 2, 3, 4]);
         }
     } else {
-        out += &plain(times(found), &[1, 2]);
-        let n_hidden = found.functions.len().saturating_sub(N_PROFILE_ROWS);
+        out += &plain(times(breakdown), &[1, 2]);
+        let n_hidden = breakdown.functions.len().saturating_sub(N_PROFILE_ROWS);
         if n_hidden > 0 {
             writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
         }
-        if !found.with_callees.is_empty() {
+        if !breakdown.with_callees.is_empty() {
             out.push_str("\nwith what they call:\n");
-            out += &plain(times_with_callees(found), &[1, 2]);
+            out += &plain(times_with_callees(breakdown), &[1, 2]);
         }
     }
-    let counts = counts::table(found, N_PROFILE_ROWS);
+    let counts = counts::table(breakdown, N_PROFILE_ROWS);
     if counts.len() > 1 {
         out.push_str("\ncounts of a run:\n");
         out += &plain(counts, &[1, 2, 3]);
     }
     out.push('\n');
-    for note in notes(found) {
+    for note in notes(breakdown) {
         wrap(&mut out, "", 2, &note);
     }
     out
@@ -69,11 +69,11 @@ impl DocumentBody for Breakdown {
 }
 
 /// The conclusion: the whole difference, then its functions.
-pub fn conclusion(found: &Breakdown) -> Conclusion {
-    let [Some(before), Some(after)] = [found.arms.first(), found.arms.get(1)] else {
+pub fn conclusion(breakdown: &Breakdown) -> Conclusion {
+    let [Some(before), Some(after)] = [breakdown.arms.first(), breakdown.arms.get(1)] else {
         return Conclusion::of(FinalVerdict::Measured);
     };
-    let clean = &found.clean;
+    let clean = &breakdown.clean;
     let verdict = match clean.estimate_ns > 0.0 {
         _ if !clean.is_different() => FinalVerdict::Undecided,
         true => FinalVerdict::Slower,
@@ -90,7 +90,7 @@ pub fn conclusion(found: &Breakdown) -> Conclusion {
             ratio: Some(ratio(change_ns)),
             lo: Some(ratio(change_ns - half_ns)),
             hi: Some(ratio(change_ns + half_ns)),
-            confidence: Some(1.0 - found.alpha),
+            confidence: Some(1.0 - breakdown.alpha),
             ..Effect::default()
         }
     };
@@ -100,7 +100,7 @@ pub fn conclusion(found: &Breakdown) -> Conclusion {
         _ => Verdict::Undecided,
     };
     let whole = effect(after, Some(of_whole), clean);
-    let functions = found.functions.iter().map(|part| effect(&part.name, None, &part.time));
+    let functions = breakdown.functions.iter().map(|part| effect(&part.name, None, &part.time));
     Conclusion {
         effects: std::iter::once(whole).chain(functions).collect(),
         ..Conclusion::of(verdict)
@@ -119,15 +119,15 @@ pub fn kept(record: &Path) -> String {
 }
 
 /// The parts, and the sums that they add up to.
-fn rows(found: &Breakdown) -> Vec<(String, &TimePart)> {
+fn rows(breakdown: &Breakdown) -> Vec<(String, &TimePart)> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    let functions = found.functions.iter().map(|part| (name(part, columns), &part.time));
+    let functions = breakdown.functions.iter().map(|part| (name(part, columns), &part.time));
     let (stalled, own): (Vec<_>, Vec<_>) =
-        found.parts.iter().partition(|part| part.kind == PartKind::Stalled);
-    let total = stalled.first().map(|_| &found.wall);
-    let sums = [&found.clean, &found.cpu].into_iter().chain(stalled).chain(total);
+        breakdown.parts.iter().partition(|part| part.kind == PartKind::Stalled);
+    let total = stalled.first().map(|_| &breakdown.wall);
+    let sums = [&breakdown.clean, &breakdown.cpu].into_iter().chain(stalled).chain(total);
     let parts = own.into_iter().chain(sums);
-    functions.chain(parts.map(|part| (label(part.kind, found).to_owned(), part))).collect()
+    functions.chain(parts.map(|part| (label(part.kind, breakdown).to_owned(), part))).collect()
 }
 
 /// A change with its sign and its error, and the number of its decimals.
@@ -138,39 +138,39 @@ fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
 }
 
 /// A heading, and a row for each part of the difference.
-fn differences(found: &Breakdown) -> Vec<Vec<String>> {
-    let arm = |at: usize| shorten(&found.arms[at], 12);
-    let heading = format!("change [{}]", unit(found).name);
+fn differences(breakdown: &Breakdown) -> Vec<Vec<String>> {
+    let arm = |at: usize| shorten(&breakdown.arms[at], 12);
+    let heading = format!("change [{}]", unit(breakdown).name);
     let heading = cells(&["", &arm(0), &arm(1), &heading, "points"]);
-    let parts = rows(found).into_iter().map(|(name, part)| difference(found, name, part));
+    let parts = rows(breakdown).into_iter().map(|(name, part)| difference(breakdown, name, part));
     std::iter::once(heading).chain(parts).collect()
 }
 
 /// A row for each function whose total with callees differs.
-fn with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+fn with_callees(breakdown: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    let parts = callers(found);
-    parts.map(|part| difference(found, name(part, columns), &part.time)).collect()
+    let parts = callers(breakdown);
+    parts.map(|part| difference(breakdown, name(part, columns), &part.time)).collect()
 }
 
 /// The functions for the list with callees. Python's functions come before the interpreter's.
-fn callers(found: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
+fn callers(breakdown: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
     let (python, others): (Vec<_>, Vec<_>) =
-        found.with_callees.iter().partition(|part| is_python(part));
+        breakdown.with_callees.iter().partition(|part| is_python(part));
     python.into_iter().chain(others).take(N_PROFILE_ROWS)
 }
 
-fn unit(found: &Breakdown) -> DisplayUnit {
-    DisplayUnit::choose(UnitKind::Time, None, found.wall.means_ns.iter().copied())
+fn unit(breakdown: &Breakdown) -> DisplayUnit {
+    DisplayUnit::choose(UnitKind::Time, None, breakdown.wall.means_ns.iter().copied())
 }
 
-fn difference(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
-    let unit = unit(found);
+fn difference(breakdown: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let unit = unit(breakdown);
     let (change, decimals) = signed(unit, part);
     let mean = |at: usize| unit.number(part.means_ns[at], decimals);
     let points = match part.is_different() {
         _ if is_beyond(part) => String::new(),
-        true => words::points(found, part),
+        true => words::points(breakdown, part),
         false => "-".into(),
     };
     vec![name, mean(0), mean(1), change, points]
@@ -182,25 +182,25 @@ fn is_beyond(part: &TimePart) -> bool {
 }
 
 /// A heading, and a row for each part of one program's time: the largest functions, and time outside of functions.
-fn times(found: &Breakdown) -> Vec<Vec<String>> {
-    let heading = format!("time per run [{}]", unit(found).name);
-    let n_functions = found.functions.len();
+fn times(breakdown: &Breakdown) -> Vec<Vec<String>> {
+    let heading = format!("time per run [{}]", unit(breakdown).name);
+    let n_functions = breakdown.functions.len();
     let is_shown = |at: usize| at < N_PROFILE_ROWS || at >= n_functions;
-    let shown = rows(found).into_iter().enumerate().filter(|(at, _)| is_shown(*at));
+    let shown = rows(breakdown).into_iter().enumerate().filter(|(at, _)| is_shown(*at));
     std::iter::once(cells(&["", &heading, "share"]))
-        .chain(shown.map(|(_, (name, part))| time(found, name, part)))
+        .chain(shown.map(|(_, (name, part))| time(breakdown, name, part)))
         .collect()
 }
 
 /// A row for each function of one program with the largest totals with callees.
-fn times_with_callees(found: &Breakdown) -> Vec<Vec<String>> {
+fn times_with_callees(breakdown: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    callers(found).map(|part| time(found, name(part, columns), &part.time)).collect()
+    callers(breakdown).map(|part| time(breakdown, name(part, columns), &part.time)).collect()
 }
 
-fn time(found: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
-    let share = 100.0 * part.estimate_ns / found.clean.estimate_ns;
-    let time = unit(found).uncertain(part.estimate_ns, Some(part.half_width_ns));
+fn time(breakdown: &Breakdown, name: String, part: &TimePart) -> Vec<String> {
+    let share = 100.0 * part.estimate_ns / breakdown.clean.estimate_ns;
+    let time = unit(breakdown).uncertain(part.estimate_ns, Some(part.half_width_ns));
     let share = if is_beyond(part) { String::new() } else { format!("{share:.1} %") };
     vec![name, time, share]
 }

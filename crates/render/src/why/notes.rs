@@ -89,21 +89,21 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
 
 /// A note on callers that no sample of this arm shows, if their time in the other arm exceeds the whole change: both
 /// arms run what they call.
-fn unseen_callers(found: &Breakdown, arm: usize) -> Option<String> {
-    found.arms.get(1)?;
-    let change = &found.clean;
+fn unseen_callers(breakdown: &Breakdown, arm: usize) -> Option<String> {
+    breakdown.arms.get(1)?;
+    let change = &breakdown.clean;
     let most_ns = change.estimate_ns.abs() + change.half_width_ns;
     let is_unseen = |part: &&FunctionPart| {
         let time = &part.time;
         time.means_ns[arm] == 0.0 && time.estimate_ns.abs() - time.half_width_ns > most_ns
     };
     let names: Vec<&str> =
-        found.with_callees.iter().filter(is_unseen).map(|part| &*part.name).collect();
+        breakdown.with_callees.iter().filter(is_unseen).map(|part| &*part.name).collect();
     (!names.is_empty()).then(|| {
         format!(
             "No sample of {} shows a call by {}. What is called runs there too, from elsewhere or from a frame that cannot be \
              seen, so with what they call these are more than what has changed.",
-            shorten(&found.arms[arm], ARM_IN_WORDS),
+            shorten(&breakdown.arms[arm], ARM_IN_WORDS),
             listed(&names)
         )
     })
@@ -119,8 +119,8 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 /// A note on files without function names.
-fn without_symbols(found: &Breakdown) -> Option<String> {
-    let all = found.functions.iter().chain(&found.with_callees);
+fn without_symbols(breakdown: &Breakdown) -> Option<String> {
+    let all = breakdown.functions.iter().chain(&breakdown.with_callees);
     let unnamed =
         all.filter(|part| part.origin == FunctionOrigin::Unnamed && !part.file.is_empty());
     let files: BTreeSet<String> = unnamed.map(|part| one_line(&part.file)).collect();
@@ -134,11 +134,11 @@ fn without_symbols(found: &Breakdown) -> Option<String> {
 }
 
 /// How the shown counts were made.
-fn counted(found: &Breakdown) -> Option<String> {
-    (!found.tallies.is_empty()).then(|| {
+fn counted(breakdown: &Breakdown) -> Option<String> {
+    (!breakdown.tallies.is_empty()).then(|| {
         format!(
             "Counts: of {} more blocks, in which each event was recorded; their times are not used.",
-            found.n_counted_blocks
+            breakdown.n_counted_blocks
         )
     })
 }
@@ -148,7 +148,7 @@ fn changed_count(count: &CountPart) -> String {
     format!("Also different: {} {}, before {}.", number(1), count.name, number(0))
 }
 
-fn guessed(found: &Breakdown, guess: &Guess) -> String {
+fn guessed(breakdown: &Breakdown, guess: &Guess) -> String {
     let of = |name: &str| shorten(name, NAME_IN_WORDS);
     match guess {
         Guess::Together { place, old, new } => format!(
@@ -157,9 +157,9 @@ fn guessed(found: &Breakdown, guess: &Guess) -> String {
                 Some(place) => format!("Functions of {}", of(place)),
                 None => "Other functions".into(),
             },
-            shorten(&found.arms[0], ARM_IN_WORDS),
+            shorten(&breakdown.arms[0], ARM_IN_WORDS),
             listed(old),
-            shorten(&found.arms[1], ARM_IN_WORDS),
+            shorten(&breakdown.arms[1], ARM_IN_WORDS),
             listed(new)
         ),
         Guess::Renamed { old, new, caller } => format!(
@@ -170,7 +170,7 @@ fn guessed(found: &Breakdown, guess: &Guess) -> String {
         ),
         Guess::Part { function, arm, caller } => format!(
             "A guess: only {} has a function {}; in the other program its caller {} has its time, so both count as one.",
-            shorten(&found.arms[*arm], ARM_IN_WORDS),
+            shorten(&breakdown.arms[*arm], ARM_IN_WORDS),
             of(function),
             of(caller)
         ),

@@ -57,18 +57,18 @@ pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Resul
     for_page(|| write_in_full(to, found, graph))
 }
 
-fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
-    let is_pair = found.arms.len() > 1;
-    let mut table = if is_pair { differences(found) } else { times(found) };
-    let mut counted = counts::table(found, N_PROFILE_ROWS);
+fn write_in_full(to: &mut dyn Write, breakdown: &Breakdown, graph: &FlameGraph) -> Result<()> {
+    let is_pair = breakdown.arms.len() > 1;
+    let mut table = if is_pair { differences(breakdown) } else { times(breakdown) };
+    let mut counted = counts::table(breakdown, N_PROFILE_ROWS);
     // A longer name would make its column wider than all numbers. The title has the whole name.
-    if is_pair && found.arms.iter().any(|arm| width(arm) > ARM_IN_HEADING) {
+    if is_pair && breakdown.arms.iter().any(|arm| width(arm) > ARM_IN_HEADING) {
         for row in [&mut table[0], &mut counted[0]] {
             [row[1], row[2]] = ["first", "second"].map(String::from);
         }
     }
     let heading = table.remove(0);
-    let callees = if is_pair { with_callees(found) } else { times_with_callees(found) };
+    let callees = if is_pair { with_callees(breakdown) } else { times_with_callees(breakdown) };
     let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
         table.into_iter().map(|row| row.iter().map(|it| it.replace("+-", "±")).collect()).collect()
     };
@@ -77,22 +77,22 @@ fn write_in_full(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> R
         style: STYLE,
         script: SCRIPT,
         data: embedded(graph)?,
-        title: found.arms.join(" and "),
-        class: match found.clean.estimate_ns {
-            _ if !is_pair || !found.clean.is_different() => "none",
+        title: breakdown.arms.join(" and "),
+        class: match breakdown.clean.estimate_ns {
+            _ if !is_pair || !breakdown.clean.is_different() => "none",
             change if change > 0.0 => "slower",
             _ => "faster",
         },
-        sentences: answer(found),
+        sentences: answer(breakdown),
         caption: if is_pair { "What changed, by call chain." } else { "The time, by call chain." },
         reading: reading(graph),
         is_pair,
-        arms: &found.arms,
+        arms: &breakdown.arms,
         heading,
         rows: for_browser(table),
         callees: for_browser(callees),
         counts: for_browser(counted),
-        notes: notes(found),
+        notes: notes(breakdown),
         version: env!("CARGO_PKG_VERSION"),
     };
     Ok(to.write_all(filled(TEMPLATE, &template)?.as_bytes())?)

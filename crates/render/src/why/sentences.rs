@@ -15,12 +15,16 @@ const N_IN_WORDS: usize = 3;
 const MOST_OF_CHANGE: f64 = 0.8;
 
 /// One to three sentences.
-pub fn answer(found: &Breakdown) -> Vec<String> {
-    if found.arms.len() == 1 {
-        return vec![format!("{}: means of {} runs.", one_line(&found.arms[0]), found.n_blocks)];
+pub fn answer(breakdown: &Breakdown) -> Vec<String> {
+    if breakdown.arms.len() == 1 {
+        return vec![format!(
+            "{}: means of {} runs.",
+            one_line(&breakdown.arms[0]),
+            breakdown.n_blocks
+        )];
     }
-    let [before, after] = [0, 1].map(|arm| shorten(&found.arms[arm], ARM_IN_WORDS));
-    let clean = &found.clean;
+    let [before, after] = [0, 1].map(|arm| shorten(&breakdown.arms[arm], ARM_IN_WORDS));
+    let clean = &breakdown.clean;
     let whole_ns = clean.means_ns[0];
     let pct = |ns: f64| 100.0 * ns / whole_ns;
     let unit = DisplayUnit::choose(UnitKind::Time, None, clean.means_ns.iter().copied());
@@ -48,35 +52,38 @@ pub fn answer(found: &Breakdown) -> Vec<String> {
         let take = if is_plural { "take" } else { "takes" };
         format!("{} {take} {value} points {word} ({lo} to {hi})", located(part))
     };
-    let all = in_words(found);
+    let all = in_words(breakdown);
     if all.is_empty() {
-        sentences.push(match python(found).or(found.with_callees.first()) {
+        sentences.push(match python(breakdown).or(breakdown.with_callees.first()) {
             Some(part) => format!("With what it calls, {}.", explained(part)),
-            None => format!("None of {} functions differs beyond the noise.", found.n_functions),
+            None => {
+                format!("None of {} functions differs beyond the noise.", breakdown.n_functions)
+            }
         });
-        sentences.extend(other_counts(found, &sentences));
+        sentences.extend(other_counts(breakdown, &sentences));
         return sentences;
     }
-    sentences.extend(python(found).map(|part| format!("With what it calls, {}.", explained(part))));
+    sentences
+        .extend(python(breakdown).map(|part| format!("With what it calls, {}.", explained(part))));
     let named = &all[..all.len().min(N_IN_WORDS)];
     let text: Vec<String> = named.iter().map(|part| explained(part)).collect();
     sentences.push(format!("{}.", text.join("; ")));
-    for reason in named.iter().flat_map(|part| reasons(found, part)) {
+    for reason in named.iter().flat_map(|part| reasons(breakdown, part)) {
         if !sentences.contains(&reason) {
             sentences.push(reason);
         }
     }
-    sentences.extend(other_counts(found, &sentences));
+    sentences.extend(other_counts(breakdown, &sentences));
     let n_more = all.len() - named.len();
     let is_own = |part: &&TimePart| part.is_different() && part.kind != PartKind::Stalled;
-    let parts: Vec<&TimePart> = found.parts.iter().filter(is_own).collect();
+    let parts: Vec<&TimePart> = breakdown.parts.iter().filter(is_own).collect();
     if n_more > 0 {
         sentences.push(format!("{n_more} more functions differ; they are in the table."));
     }
     if parts.is_empty() {
         sentences.push("The rest is not distinguishable from noise.".into());
     } else {
-        let words: Vec<&str> = parts.iter().map(|part| label(part.kind, found)).collect();
+        let words: Vec<&str> = parts.iter().map(|part| label(part.kind, breakdown)).collect();
         sentences.push(format!("Beside these, there is a difference in: {}.", words.join(", ")));
     }
     sentences
@@ -95,21 +102,21 @@ fn python(found: &Breakdown) -> Option<&FunctionPart> {
 
 /// The subjects of the sentences, the largest change first: functions, and instead of the kernel's functions the
 /// reasons why they run, if these differ.
-fn in_words(found: &Breakdown) -> Vec<&FunctionPart> {
-    let entries = found.with_callees.iter().filter(|part| part.origin == FunctionOrigin::Entry);
+fn in_words(breakdown: &Breakdown) -> Vec<&FunctionPart> {
+    let entries = breakdown.with_callees.iter().filter(|part| part.origin == FunctionOrigin::Entry);
     let entries: Vec<&FunctionPart> = entries.collect();
     let is_said =
         |part: &&FunctionPart| entries.is_empty() || part.origin != FunctionOrigin::Kernel;
-    let mut all: Vec<&FunctionPart> = found.functions.iter().filter(is_said).collect();
+    let mut all: Vec<&FunctionPart> = breakdown.functions.iter().filter(is_said).collect();
     all.extend(&entries);
     all.sort_by(|a, b| b.time.estimate_ns.abs().total_cmp(&a.time.estimate_ns.abs()));
     all
 }
 
 /// Further facts about a function that differs.
-fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
+fn reasons(breakdown: &Breakdown, part: &FunctionPart) -> Vec<String> {
     let name = name(part, NAME_IN_WORDS);
-    let lacks = part.missing_in.and_then(|arm| found.arms.get(arm));
+    let lacks = part.missing_in.and_then(|arm| breakdown.arms.get(arm));
     let lacks = lacks.map(|arm| format!("{} has no function {name}.", shorten(arm, ARM_IN_WORDS)));
     let size = match part.code_bytes.as_slice() {
         &[before, after] if before != after && before.min(after) > 0 => {
@@ -119,18 +126,18 @@ fn reasons(found: &Breakdown, part: &FunctionPart) -> Vec<String> {
         }
         _ => None,
     };
-    let count = found.counts.iter().find(|count| count.is_different && count.name == part.name);
+    let count = breakdown.counts.iter().find(|count| count.is_different && count.name == part.name);
     let count = count.map(|count| {
         let number = |at: usize| uncertain::significant(count.means[at], 4);
         format!("A run has {} {}, before {}.", number(1), count.name, number(0))
     });
-    let tallies = counts::of_part(found, part).into_iter().map(counts::sentence);
+    let tallies = counts::of_part(breakdown, part).into_iter().map(counts::sentence);
     lacks.into_iter().chain(size).chain(count).chain(tallies).collect()
 }
 
 /// The count with the largest change, if the whole differs and no sentence has a function's count.
-fn other_counts(found: &Breakdown, sentences: &[String]) -> Option<String> {
-    let is_said = found.tallies.iter().any(|it| sentences.contains(&counts::sentence(it)));
-    let largest = counts::largest(found).filter(|_| found.clean.is_different() && !is_said);
+fn other_counts(breakdown: &Breakdown, sentences: &[String]) -> Option<String> {
+    let is_said = breakdown.tallies.iter().any(|it| sentences.contains(&counts::sentence(it)));
+    let largest = counts::largest(breakdown).filter(|_| breakdown.clean.is_different() && !is_said);
     largest.map(counts::sentence)
 }

@@ -18,8 +18,8 @@ pub fn interval(value: f64, half_width: f64) -> [String; 3] {
 }
 
 /// A change in per cent of the first command's time, with the decimals of the sentences: `+2.92`.
-pub fn points(found: &Breakdown, part: &TimePart) -> String {
-    let pct = |ns: f64| 100.0 * ns / found.clean.means_ns[0];
+pub fn points(breakdown: &Breakdown, part: &TimePart) -> String {
+    let pct = |ns: f64| 100.0 * ns / breakdown.clean.means_ns[0];
     let [value, ..] = interval(pct(part.estimate_ns), pct(part.half_width_ns));
     if value.starts_with('-') { value } else { format!("+{value}") }
 }
@@ -48,20 +48,20 @@ pub fn name(part: &FunctionPart, columns: usize) -> String {
     }
 }
 
-pub fn label(kind: PartKind, found: &Breakdown) -> &'static str {
+pub fn label(kind: PartKind, breakdown: &Breakdown) -> &'static str {
     match kind {
         PartKind::Wall => "= wall time",
-        PartKind::Clean if has_stalls(found) => "= time without other programs",
+        PartKind::Clean if has_stalls(breakdown) => "= time without other programs",
         PartKind::Clean => "= wall time",
         PartKind::Cpu => "  of it CPU time",
         PartKind::Function => "function",
-        PartKind::OtherFunctions if found.functions.is_empty() => "all functions",
+        PartKind::OtherFunctions if breakdown.functions.is_empty() => "all functions",
         PartKind::OtherFunctions => "other functions",
         PartKind::OtherKernel => "kernel",
-        PartKind::NotSampled if found.has_kernel => "not sampled",
+        PartKind::NotSampled if breakdown.has_kernel => "not sampled",
         PartKind::NotSampled => "kernel, and not sampled",
         PartKind::Stalled => "other programs had the CPU",
-        PartKind::Sleeping if has_waits(found) => "asleep, for other reasons",
+        PartKind::Sleeping if has_waits(breakdown) => "asleep, for other reasons",
         PartKind::Sleeping => "asleep",
         PartKind::OffCpu => "off the CPU",
         PartKind::Overlap => "off the CPU, less threads at once",
@@ -69,11 +69,11 @@ pub fn label(kind: PartKind, found: &Breakdown) -> &'static str {
 }
 
 /// Whether the time that other programs took is known.
-pub fn has_stalls(found: &Breakdown) -> bool {
-    found.parts.iter().any(|part| part.kind == PartKind::Stalled)
+pub fn has_stalls(breakdown: &Breakdown) -> bool {
+    breakdown.parts.iter().any(|part| part.kind == PartKind::Stalled)
 }
 
 /// Whether any row says what the runs wait for.
-fn has_waits(found: &Breakdown) -> bool {
-    found.functions.iter().any(|part| part.origin == FunctionOrigin::Wait)
+fn has_waits(breakdown: &Breakdown) -> bool {
+    breakdown.functions.iter().any(|part| part.origin == FunctionOrigin::Wait)
 }

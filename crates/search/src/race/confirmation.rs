@@ -40,16 +40,21 @@ const DRAWS_MIN: f64 = 1999.0;
 /// Error of interval ends, as a log ratio.
 const TOLERANCE: f64 = 1e-5;
 
-/// The settings that all tests of a race share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ConfirmationDesign {
+pub struct RaceRules {
+    /// The arm that is in every block.
+    pub reference: usize,
+    /// Share of races in which the winner may be wrong.
     pub alpha: f64,
+    /// Log ratio within which the winner is the best.
     pub margin: f64,
     pub estimand: Estimand,
+    /// Time for everything, s.
+    pub budget_s: f64,
     pub seed: u64,
 }
 
-impl ConfirmationDesign {
+impl RaceRules {
     /// The error rate of a stage, counted over the whole race from 0.
     fn alpha_of(&self, stage: usize) -> f64 {
         let left: f64 = 1.0 - SHARES.iter().sum::<f64>();
@@ -108,22 +113,17 @@ struct Challenge {
 pub(super) struct Confirmation {
     pub winner: usize,
     pub rounds: Vec<RoundTimes>,
-    design: ConfirmationDesign,
+    rules: RaceRules,
     /// Stages of the race before this winner.
     n_before: usize,
     challenges: Vec<Challenge>,
 }
 
 impl Confirmation {
-    pub(super) fn new(
-        winner: usize,
-        others: &[usize],
-        design: ConfirmationDesign,
-        n_before: usize,
-    ) -> Self {
+    pub(super) fn new(winner: usize, others: &[usize], rules: RaceRules, n_before: usize) -> Self {
         let challenge = |&arm: &usize| Challenge { arm, beaten: None, is_slower: false };
         let challenges = others.iter().map(challenge).collect();
-        Self { winner, rounds: Vec::new(), design, n_before, challenges }
+        Self { winner, rounds: Vec::new(), rules, n_before, challenges }
     }
 
     /// Stages of the race so far.
@@ -141,11 +141,11 @@ impl Confirmation {
         }
         // An alpha that rounds to 0 needs as many blocks as are allowed.
         let quantile = |p| z(p).unwrap_or(f64::INFINITY);
-        let alpha = self.design.alpha_of(self.n_stages());
+        let alpha = self.rules.alpha_of(self.n_stages());
         let errors = quantile(1.0 - alpha / 2.0) + quantile(POWER);
         let needed = self.open().into_iter().map(|arm| {
             let (ahead, scatter) = self.known_of(arm, selection);
-            let room = (self.design.margin - ahead).max((1.0 - LOST_SHARE) * self.design.margin);
+            let room = (self.rules.margin - ahead).max((1.0 - LOST_SHARE) * self.rules.margin);
             (errors * scatter / room).powi(2)
         });
         let needed = needed.fold(0.0, f64::max).ceil() as usize;
@@ -169,7 +169,7 @@ impl Confirmation {
         }
         let ahead = |arm: &usize| self.known_of(*arm, selection).0;
         let best = self.open().into_iter().max_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
-        (ahead(&best) > LOST_SHARE * self.design.margin).then_some(best)
+        (ahead(&best) > LOST_SHARE * self.rules.margin).then_some(best)
     }
 
     /// The arms of the next stage: those that may still be better by the margin.
@@ -199,15 +199,15 @@ impl Confirmation {
 
     /// Adds a stage. Errors: the times are unfit for a test.
     pub(super) fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
-        let (winner, design, stage) = (self.winner, self.design, self.n_stages());
+        let (winner, rules, stage) = (self.winner, self.rules, self.n_stages());
         let n_stages = self.rounds.len() + 1;
         let look = |it: &mut Challenge| -> Result<(), Invalid> {
             let pairs = RacePairs::of(&round, winner, it.arm);
             if pairs.is_empty() {
                 return Ok(());
             }
-            let log_ratios = [-design.margin, 0.0];
-            let [is_beaten, is_slower] = design.are_below(stage, it.arm, &pairs, log_ratios)?;
+            let log_ratios = [-rules.margin, 0.0];
+            let [is_beaten, is_slower] = rules.are_below(stage, it.arm, &pairs, log_ratios)?;
             if is_beaten && it.beaten.is_none() {
                 it.beaten = Some(n_stages);
             }
@@ -224,11 +224,11 @@ impl Confirmation {
     pub(super) fn log_ratio(&self, old: usize, new: usize, share: f64) -> Option<LogRatio> {
         let has_both = |round: &RoundTimes| !RacePairs::of(round, old, new).is_empty();
         let index = self.rounds.iter().rposition(has_both)?;
-        let (design, stage) = (self.design, self.n_before + index);
+        let (rules, stage) = (self.rules, self.n_before + index);
         let pairs = RacePairs::of(&self.rounds[index], old, new);
-        let alpha = design.alpha_of(stage) * share;
-        let orbit = design.orbit(stage, new, alpha, pairs.len()).ok()?;
-        let statistics = design.estimand.statistics();
+        let alpha = rules.alpha_of(stage) * share;
+        let orbit = rules.orbit(stage, new, alpha, pairs.len()).ok()?;
+        let statistics = rules.estimand.statistics();
         let comparison = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
         let Interval { lo, hi } = comparison.interval;
         Some(LogRatio { log: comparison.theta.clamp(lo, hi), lo, hi, n_pairs: pairs.len() })

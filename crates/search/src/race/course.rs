@@ -2,31 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::race::confirmation::{Confirmation, ConfirmationDesign, FIRST_BLOCKS};
+use crate::race::confirmation::{Confirmation, FIRST_BLOCKS, RaceRules};
 use crate::race::rounds::RoundTimes;
 use crate::race::selection::{far, is_clear, ranking};
 use stats::Invalid;
-use stats::relabel::Estimand;
 
 const ROUND_BLOCKS: usize = 3;
 /// Most blocks of a round of selection.
 const ROUND_BLOCKS_MAX: usize = 512;
 /// Blocks after which one of the last two leads, however near they are. The confirmation can change that.
 const LAST_TWO_BLOCKS: usize = 45;
-
-#[derive(Clone, Copy, Debug)]
-pub struct RaceRules {
-    /// The arm that is in every block.
-    pub reference: usize,
-    /// Share of races in which the winner may be wrong.
-    pub alpha: f64,
-    /// Log ratio within which the winner is the best.
-    pub margin: f64,
-    pub estimand: Estimand,
-    /// Time for everything, s.
-    pub budget_s: f64,
-    pub seed: u64,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RaceStep {
@@ -222,11 +207,9 @@ impl Race {
     }
 
     fn confirmation_of(&self, winner: usize, n_before: usize) -> Confirmation {
-        let RaceRules { alpha, margin, estimand, seed, .. } = self.rules;
-        let design = ConfirmationDesign { alpha, margin, estimand, seed };
         let others: Vec<usize> =
             self.contenders().into_iter().filter(|&arm| arm != winner).collect();
-        Confirmation::new(winner, &others, design, n_before)
+        Confirmation::new(winner, &others, self.rules, n_before)
     }
 
     /// Makes a rival that seems better than the likely winner the leader, once. The stages so far then count as rounds

@@ -11,7 +11,7 @@ mod selection;
 #[cfg(test)]
 mod simulation;
 
-pub use confirmation::LogRatio;
-pub use course::{Race, RaceRules, RaceStep};
+pub use confirmation::{LogRatio, RaceRules};
+pub use course::{Race, RaceStep};
 pub use outcome::{ArmStanding, FinalStanding, RaceOutcome};
 pub use rounds::{RoundArm, RoundTimes};

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use model::spec::BenchVerb;
+use model::spec::answer::AnswerOptions;
 use model::spec::groups::StopOptions;
-use model::spec::run::{OutputOptions, ProcessOptions, Style};
+use model::spec::run::{OutputOptions, ProcessOptions};
 use model::spec::workers::{Affinity, BenchSpec, MachineOptions, SessionOptions, WorkerOptions};
 use model::values::TimeSpan;
 
@@ -16,8 +17,7 @@ pub struct ProgramSessions<'a> {
     pub only: &'a [String],
     pub budget: TimeSpan,
     pub process: &'a ProcessOptions,
-    pub json: bool,
-    pub style: Option<Style>,
+    pub answer: AnswerOptions,
     pub host_root: &'a Path,
 }
 
@@ -35,8 +35,7 @@ impl ProgramSessions<'_> {
         };
         let stop = StopOptions { budget: Some(self.budget), ..StopOptions::default() };
         let workers = WorkerOptions { stop, machine, ..WorkerOptions::default() };
-        let output =
-            OutputOptions { style: self.style, json: self.json, ..OutputOptions::default() };
+        let output = OutputOptions::driven(self.answer, None);
         let session = SessionOptions { workers, output, ..SessionOptions::default() };
         let (commands, benchmark) = (self.programs.to_vec(), self.only.to_vec());
         let spec = BenchSpec { commands, benchmark, session, ..BenchSpec::default() };

@@ -21,12 +21,12 @@ use crate::plan::decide::{
 use crate::plan::programs::{
     LONGER, ListedPrograms, ProgramBenchmark, decide_bench, decide_workers, names,
 };
-use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::request::{CommandRequest, SessionRequest};
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
 use crate::plan::{BlockRule, Plan};
 use model::prose::prose;
-use model::spec::run::ArmOptions;
+use model::spec::run::{ArmOptions, LengthOptions, ProcessOptions};
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::Cpus;
@@ -316,13 +316,13 @@ impl BenchmarkPlanner<'_> {
         let affinity = workers.machine.chosen_cpus().cloned();
         let request = SessionRequest::for_workers(&workers, &judgement, affinity);
         let request = SessionRequest {
-            length: LengthRequest {
-                n_warmups: policy.warmup,
-                n_blocks_min: policy.min_blocks.filter(|_| request.length.n_blocks.is_none()),
-                n_blocks_max: policy.max_blocks.filter(|_| request.length.n_blocks.is_none()),
+            length: LengthOptions {
+                warmup: policy.warmup,
+                min_runs: policy.min_blocks.filter(|_| request.length.runs.is_none()),
+                max_runs: policy.max_blocks.filter(|_| request.length.runs.is_none()),
                 ..request.length
             },
-            process: ProcessRequest { input: options.execution.input.clone(), ..request.process },
+            process: ProcessOptions { execution: options.execution.clone(), ..request.process },
             hooks: options.hooks.clone(),
             ..request
         };

@@ -232,12 +232,7 @@ impl<'a> BisectMeasurer<'a> {
         spec.judgement.counter = verb.counter;
         spec.hooks = verb.hooks.clone();
         spec.process = verb.process.clone();
-        spec.output = OutputOptions {
-            record: Some(record),
-            json: verb.output.answer.json,
-            style: verb.output.answer.style,
-            ..OutputOptions::default()
-        };
+        spec.output = OutputOptions::driven(verb.output.answer, Some(record));
         RunVerb::of(spec, &verb.host_root)
     }
 

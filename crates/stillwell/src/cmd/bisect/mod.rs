@@ -32,9 +32,7 @@ use record::plan::defaults;
 use render::bisect::StepRecord;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::{bisect as page, bisect_document};
-use search::bisection::{
-    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
-};
+use search::bisection::{Answer, BisectSearch, CommitGraph, Observation, SearchRules, SearchStep};
 
 use measuring::{BisectMeasurer, MeasuredArms};
 use state::{BisectManifest, BisectState, ObservedLine};
@@ -331,15 +329,11 @@ fn step(verb: &BisectVerb) -> Result<u8> {
         Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
     };
     let [of_old, of_new] = [0, 1].map(|at| measured.relations[at].inverse());
-    let told = answer_of_step(&of_old, &of_new, rules.margin);
+    let told = search::bisection::answer(&of_old, &of_new, rules.margin);
     print(&page::told(told, &of_old, &of_new))?;
     Ok(match told {
         Answer::LikeOld => exit_code::SUCCESS,
         Answer::LikeNew => exit_code::CHECK_FAILED,
         Answer::Neither | Answer::Undecided => SKIP,
     })
-}
-
-fn answer_of_step(of_old: &Relation, of_new: &Relation, margin: f64) -> Answer {
-    search::bisection::answer(of_old, of_new, margin)
 }

@@ -32,8 +32,7 @@ impl ProgramMeasurer {
             only: std::slice::from_ref(name),
             budget,
             process: &verb.process,
-            json: verb.output.answer.json,
-            style: verb.output.answer.style,
+            answer: verb.output.answer,
             host_root: &verb.host_root,
         }
         .verb();

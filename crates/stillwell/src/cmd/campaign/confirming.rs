@@ -97,8 +97,7 @@ fn measured(
     let began_ns = monotonic_ns();
     let mut measurer = CampaignMeasurer {
         campaign_seed: work.folder.manifest.seed,
-        is_json: verb.output.json,
-        style: verb.output.style,
+        answer: verb.output,
         ..CampaignMeasurer::new(&work.options, work.place()?, drawn_seed()?)
     };
     let name = if left_out.is_some() { "without it" } else { "beginning" };

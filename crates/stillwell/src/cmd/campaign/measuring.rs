@@ -15,6 +15,7 @@ use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
 use analysis::trial::TrialOutcome;
 use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
+use model::spec::answer::AnswerOptions;
 use model::spec::run::{OutputOptions, ProcessOptions, Style};
 use model::spec::{RunSpec, RunVerb};
 use model::values::{CheatKind, TimeSpan};
@@ -68,14 +69,13 @@ pub(super) struct CampaignMeasurer<'a> {
     pub campaign_seed: u64,
     /// When the first session began, by the clock of file times, ns; `None` before.
     pub since_ns: Option<i64>,
-    pub is_json: bool,
-    pub style: Option<Style>,
+    pub answer: AnswerOptions,
 }
 
 impl<'a> CampaignMeasurer<'a> {
     pub(super) fn new(options: &'a CampaignOptions, place: Option<Place>, seed: u64) -> Self {
-        let (is_json, style) = (false, Some(Style::None));
-        Self { options, place, seed, campaign_seed: seed, since_ns: None, is_json, style }
+        let answer = AnswerOptions { json: false, style: Some(Style::None) };
+        Self { options, place, seed, campaign_seed: seed, since_ns: None, answer }
     }
 
     /// Builds a program or finds its build. With `--program` it also lists the benchmarks.
@@ -235,12 +235,7 @@ impl<'a> CampaignMeasurer<'a> {
         spec.length.stop.budget = Some(budget);
         spec.length.seed = Some(self.seed);
         new.judged.apply(&mut spec.judgement);
-        spec.output = OutputOptions {
-            record: Some(record),
-            json: self.is_json,
-            style: self.style,
-            ..OutputOptions::default()
-        };
+        spec.output = OutputOptions::driven(self.answer, Some(record));
         RunVerb::of(spec, &new.host_root)
     }
 }

@@ -63,8 +63,7 @@ impl CampaignMeasurer<'_> {
             only: &self.options.benchmarks,
             budget,
             process: &new.process,
-            json: self.is_json,
-            style: self.style,
+            answer: self.answer,
             host_root: &new.host_root,
         }
         .verb();

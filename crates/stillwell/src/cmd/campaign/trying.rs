@@ -58,8 +58,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
         let of_attempt = seed.wrapping_add((number + 1) * SEEDS_EACH) & 0xffff_ffff;
         let mut measurer = CampaignMeasurer {
             campaign_seed: seed,
-            is_json: verb.output.json,
-            style: verb.output.style,
+            answer: verb.output,
             ..CampaignMeasurer::new(&work.options, place, of_attempt)
         };
         trying.attempt(&work, &mut measurer, &verb.name, &program, level)

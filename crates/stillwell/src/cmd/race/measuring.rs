@@ -13,7 +13,6 @@ use crate::cmd::suite_commands::SuiteCommands;
 use crate::session::SessionEnd;
 use analysis::launches;
 use measure::{Hook, MeasurementFailure};
-use model::spec::answer::AnswerOptions;
 use model::spec::run::{OutputOptions, ProcessOptions};
 use model::spec::{RaceVerb, RunVerb};
 use model::values::TimeSpan;
@@ -163,9 +162,7 @@ impl<'a> RaceMeasurer<'a> {
             spec.hooks = suite.spec.hooks.clone();
             spec.arms = suite.spec.arms.clone();
         }
-        let AnswerOptions { json, style } = verb.output.answer;
-        let record = Some(record);
-        spec.output = OutputOptions { record, json, style, ..OutputOptions::default() };
+        spec.output = OutputOptions::driven(verb.output.answer, Some(record));
         let mut session = RunVerb::of(spec, &verb.host_root);
         if let (Some(played), Some(record)) = (&self.played, &session.spec.output.record) {
             session.script = Some(played.write(round, &record.with_extension("script"))?);

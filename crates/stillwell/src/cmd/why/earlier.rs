@@ -155,8 +155,8 @@ pub fn has_difference(record: &Path) -> Result<bool> {
 }
 
 /// The reference and the arm to explain; only one if there is no other.
-fn pair(found: &Assessment, benchmark: Option<&str>, of: Option<&str>) -> Result<Vec<usize>> {
-    let plan = &found.record.header.plan;
+fn pair(assessment: &Assessment, benchmark: Option<&str>, of: Option<&str>) -> Result<Vec<usize>> {
+    let plan = &assessment.record.header.plan;
     let is_here = |arm: &usize| {
         let arm = &plan.arms[*arm];
         arm.role == Role::Candidate
@@ -175,7 +175,7 @@ fn pair(found: &Assessment, benchmark: Option<&str>, of: Option<&str>) -> Result
     let others: Vec<usize> =
         arms.iter().copied().filter(|&arm| plan.reference_of(arm) != arm).collect();
     let by_verdict = |verdict: Verdict| {
-        let judged = found.analysis.comparisons.iter().zip(&found.judgements);
+        let judged = assessment.analysis.comparisons.iter().zip(&assessment.judgements);
         let is_it = |arm: usize| others.contains(&arm);
         let judged = judged.filter(|(it, judged)| judged.verdict == verdict && is_it(it.arm));
         let size = |ratio: Option<f64>| ratio.unwrap_or(1.0).ln().abs();
