@@ -205,6 +205,8 @@ int main(int n, char **words) { volatile unsigned long h = ${name}(n > 1 ? 60000
   const page = await open(t, path.join(directory, "why.html"), { width: 400 });
   const rows = page.locator("#details tbody th");
   assert.ok((await rows.allInnerTexts()).includes(name));
+  const callers = page.locator("#details table").first().locator("tbody").nth(1).locator("tr");
+  assert.ok((await callers.locator("th").allInnerTexts()).includes("main"), "what calls it takes its time too");
   assert.deepEqual(await unfit(page), []);
   assert.deepEqual((await page.locator("#details thead").first().locator("th").allInnerTexts()).slice(0, 3), ["", "first", "second"]);
   assert.match(await page.locator(".verdict").innerText(), /\.\/counts --with-an-argument-that-makes-it-slower (is|and) /);

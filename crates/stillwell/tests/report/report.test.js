@@ -40,6 +40,31 @@ test("a comparison says its verdict first and draws every row once", async (t) =
   assert.ok(Math.abs(sum - ledger.total_ns) < 1, "the parts of a ledger add up");
 });
 
+test("tables have the numbers of the rows, and axes go up", async (t) => {
+  known(directory, "numbers.swell");
+  const page = await open(t, report("numbers.html", ["numbers.swell"]));
+  await drawn(page);
+  const { rows } = (await data(page)).groups[0].timeline;
+  const tables = page.locator("table.arms");
+  for (const arm of [0, 1]) {
+    const timed = rows.value.filter((_, at) => rows.arm[at] === arm && rows.block[at] != null).map((ns) => ns / 1e6).sort((a, b) => a - b);
+    const mean = timed.reduce((sum, value) => sum + value, 0) / timed.length;
+    const cell = (heading) => tables.first().locator("tbody tr").nth(arm).locator(`[data-head="${heading} [ms]"]`).textContent();
+    for (const [heading, expected] of [["median", (timed[29] + timed[30]) / 2], ["mean", mean], ["min", timed[0]], ["max", timed[59]]]) {
+      assert.ok(Math.abs(Number.parseFloat(await cell(heading)) - expected) < 0.0006, `${heading} of arm ${arm}: ${await cell(heading)} for ${expected}`);
+    }
+    const metric = await tables.nth(1).locator("tr", { has: page.locator("th", { hasText: "wall [ms]" }) }).locator("td").nth(arm).textContent();
+    assert.ok(Math.abs(Number.parseFloat(metric) - mean) < 0.06, `${metric} for ${mean}`);
+  }
+  const ticks = await page.locator("[data-chart=ecdf] [aria-label='y-axis tick label'] text").evaluateAll((all) => all.map((node) => [Number(node.textContent), node.getBoundingClientRect().top]));
+  assert.ok(ticks.length > 2 && ticks.every(([share, top], at) => at === 0 || share > ticks[at - 1][0] === top < ticks[at - 1][1]), JSON.stringify(ticks));
+  // Most blocks are near the interval of the ratio.
+  const places = await marks(page, "pairs", "blocks").evaluateAll((all) => all.map((node) => node.getBoundingClientRect().top).sort((a, b) => a - b));
+  const interval = await page.locator("[data-chart=pairs] .mark-interval-of-the-ratio").evaluate((node) => node.getBoundingClientRect());
+  const middle = places[places.length >> 1];
+  assert.ok(middle > interval.top - 12 && middle < interval.bottom + 12, `${middle} for ${interval.top} to ${interval.bottom}`);
+});
+
 test("the pointer and the arrow keys show a row", async (t) => {
   known(directory, "hover.swell");
   const page = await open(t, report("hover.html", ["hover.swell"]));
