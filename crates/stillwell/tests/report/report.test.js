@@ -234,9 +234,11 @@ test("several records are side by side, a scan is a curve", async (t) => {
   assert.equal(await scan.locator("h1").innerText(), "./prog {n}");
 });
 
-test("a million rows are all there, in a page that opens at once", async (t) => {
-  const nBlocks = 500_000;
-  const wall = (arm, block, step) => 1e6 + 1e5 * scatter(step) + (block === 123_456 && arm === 1 ? 5e8 : 0);
+/// A hundred thousand in `make test`, a million each night.
+test("many rows are all there, in a page that opens at once", async (t) => {
+  const nBlocks = process.env.STILLWELL_TEST_ALL_ROWS ? 500_000 : 50_000;
+  const slowest = Math.floor(nBlocks / 4);
+  const wall = (arm, block, step) => 1e6 + 1e5 * scatter(step) + (block === slowest && arm === 1 ? 5e8 : 0);
   const change = (cells, arm, block) => { if (block % 1000 === 0) cells.preempted = 200_000; };
   write(path.join(directory, "million.swell"), session(directory, ["./old", "./new"]), { nBlocks, nWarmups: 0, wall, change });
   const file = report("million.html", ["million.swell"]);
@@ -250,10 +252,11 @@ test("a million rows are all there, in a page that opens at once", async (t) => 
   await drawn(page);
   const [group] = (await data(page)).groups;
   const counted = group.log_histogram.counts.flat().reduce((sum, n) => sum + n, 0);
-  assert.equal(counted, 1_000_000);
+  assert.equal(counted, 2 * nBlocks);
   assert.equal(group.timeline.kind, "sliced");
-  assert.equal(group.timeline.slices.reduce((sum, slice) => sum + slice.n, 0), 1_000_000);
+  assert.equal(group.timeline.slices.reduce((sum, slice) => sum + slice.n, 0), 2 * nBlocks);
   // The page always draws the slowest run.
-  assert.ok(group.timeline.rows.block.includes(123_456));
-  assert.match(await page.locator("[data-chart=time] .note").last().innerText(), /1,000,000 rows are too many/);
+  assert.ok(group.timeline.rows.block.includes(slowest));
+  const note = await page.locator("[data-chart=time] .note").last().innerText();
+  assert.ok(note.includes(`${(2 * nBlocks).toLocaleString("en")} rows are too many`), note);
 });
