@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::failure::exit::{LINE_MAX, exit_in_words};
+use crate::failure::{LINE_MAX, exit_in_words};
 use crate::remedies::Audience;
 use crate::shorten;
 use host::sys::Stage;

@@ -4,7 +4,6 @@ mod answer;
 mod arms;
 mod benchmarks;
 mod comparison;
-mod copies;
 mod doubt;
 mod ranked;
 
@@ -205,7 +204,7 @@ fn append_answer(out: &mut String, page: &SummaryContext<'_>) {
             ranked::append(out, page);
         }
     }
-    copies::append(out, page);
+    arms::append_copies(out, page);
     out.push('\n');
 }
 

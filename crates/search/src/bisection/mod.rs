@@ -2,7 +2,6 @@
 //! of commits and observations in, steps and answers out.
 
 mod answer;
-mod error_budget;
 mod graph;
 mod layout;
 mod outcome;

@@ -47,3 +47,64 @@ impl SearchRules {
         }
     }
 }
+
+/// Shares of alpha for comparisons of ends, for probes and for confirmations.
+const ENDS: f64 = 1.0 / 8.0;
+const PROBES: f64 = 1.0 / 2.0;
+const CONFIRMATIONS: f64 = 3.0 / 8.0;
+
+/// The error rate of each next step. The sum is at most alpha, however long the search is.
+#[derive(Clone, Debug)]
+pub struct ErrorBudget {
+    alpha: f64,
+    /// Probes that a search without surprises needs.
+    n_usual: u32,
+}
+
+impl ErrorBudget {
+    pub fn new(alpha: f64, n_commits: usize) -> Self {
+        let n_halvings = usize::BITS - n_commits.max(1).leading_zeros();
+        Self { alpha, n_usual: n_halvings + 2 }
+    }
+
+    pub fn n_usual(&self) -> u32 {
+        self.n_usual
+    }
+
+    /// For the comparison of a segment's ends, after `n` others.
+    pub fn ends(&self, n: u32) -> f64 {
+        self.alpha * ENDS * shrinking(n)
+    }
+
+    /// The error rate of a probe that follows `n` others. Each group of `n_usual` probes has one part of the budget, and
+    /// its probes share that part equally.
+    pub fn probe(&self, n: u32) -> f64 {
+        self.alpha * PROBES * shrinking(n / self.n_usual) / f64::from(self.n_usual)
+    }
+
+    /// For a confirmation, after `n` others.
+    pub fn confirmation(&self, n: u32) -> f64 {
+        self.alpha * CONFIRMATIONS * shrinking(n)
+    }
+}
+
+/// Three quarters, then three quarters of the rest, and so on: most searches need only the first part.
+fn shrinking(n: u32) -> f64 {
+    0.75 * 0.25_f64.powi(n as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_steps_together_have_at_most_alpha() {
+        let budget = ErrorBudget::new(0.01, 1024);
+        assert_eq!(budget.n_usual(), 13);
+        let sum: f64 =
+            (0..900).map(|n| budget.ends(n) + budget.probe(n) + budget.confirmation(n)).sum();
+        assert!(sum <= 0.01 * (1.0 + 1e-9) && sum > 0.0099, "{sum}");
+        let usual: f64 = (0..13).map(|n| budget.probe(n)).sum();
+        assert!((usual - 0.00375).abs() < 1e-12);
+    }
+}

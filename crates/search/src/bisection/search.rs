@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::bisection::answer::{Answer, Relation, answer, odds_of_new};
-use crate::bisection::error_budget::ErrorBudget;
 use crate::bisection::graph::CommitGraph;
 use crate::bisection::layout::LayoutFinding;
 use crate::bisection::outcome::{Culprit, SearchOutcome, UnresolvedRange};
 use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
+use crate::bisection::rules::ErrorBudget;
 use crate::bisection::rules::SearchRules;
 
 /// Probability from which a group is confirmed.

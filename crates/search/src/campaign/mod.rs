@@ -5,19 +5,14 @@
 //! ends as soon as it can, and the confirmation, whose length is fixed beforehand. Each has the square root of the
 //! attempt's level, so both together have the level. [`stats::online`] has the levels, and the proof.
 
-mod confirmation;
 #[cfg(test)]
 mod simulation;
-#[cfg(test)]
-mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::online::OnlineLevels;
 
 use model::values::ErrorControl;
-
-pub use confirmation::{confirmation_blocks, is_confirmed};
+use stats::online::OnlineLevels;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CampaignRules {
@@ -310,3 +305,36 @@ impl Campaign {
         attempts.chain(self.wholes.iter().map(|it| it.seconds)).sum()
     }
 }
+
+/// Intended error of the confirmation, as a share of the gain that it looks for.
+const ERROR_SHARE: f64 = 0.2;
+/// The trial flatters: it ended because the gain was large just then. So the confirmation looks for a smaller one.
+const FLATTERY: f64 = 0.8;
+/// Least ratio of the confirmation's blocks to the trial's, which may have been lucky.
+const LUCK: f64 = 1.25;
+pub const BLOCKS_MIN: u32 = 16;
+pub const BLOCKS_MAX: u32 = 2000;
+
+/// The number of blocks of a gain's confirmation, from the error of the trial. It is fixed before the first run, so the
+/// size that the confirmation finds is not flattered.
+///
+/// `n = n1 (se1 / (share theta))^2`, with the trial's pairs `n1`, its error `se1` (half of the interval over the
+/// quantile of its level) and the expected log ratio `theta`; at least a quarter more than `n1`.
+pub fn confirmation_blocks(trial: &Gain) -> u32 {
+    let theta = FLATTERY * trial.ratio.ln().abs();
+    let z = stats::verdict::z(1.0 - trial.alpha / 2.0).ok();
+    let se = trial.lo.zip(trial.hi).zip(z).map(|((lo, hi), z)| (hi / lo).ln() / 2.0 / z);
+    let blocks = se.map(|se| trial.n_pairs as f64 * (se / (ERROR_SHARE * theta)).powi(2));
+    let blocks = blocks.filter(|blocks| blocks.is_finite()).unwrap_or(f64::from(BLOCKS_MIN));
+    let blocks = blocks.max(LUCK * trial.n_pairs as f64);
+    blocks.ceil().clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MAX)) as u32
+}
+
+/// Whether a confirmation shows the gain at this one-sided level. `p` counts both sides.
+pub fn is_confirmed(gain: &Gain, at_least: f64, level: f64) -> bool {
+    let is_faster = gain.ratio < 1.0 && gain.p <= 2.0 * level;
+    is_faster && (at_least <= 0.0 || gain.hi.is_some_and(|hi| hi < 1.0 - at_least))
+}
+
+#[cfg(test)]
+mod tests;

@@ -90,3 +90,27 @@ fn an_accepted_attempt_hands_its_level_on() {
     attempt(&mut campaign, "a", AttemptAnswer::Accepted, true);
     assert!((campaign.next_level() - 2.0 * first).abs() < 1e-15);
 }
+
+fn trial(ratio: f64, half: f64, n_pairs: usize) -> Gain {
+    let [lo, hi] = [-half, half].map(|d| Some(ratio * f64::exp(d)));
+    Gain { ratio, lo, hi, alpha: 0.0316, p: 0.01, mean: ratio, mean_lo: lo, mean_hi: hi, n_pairs }
+}
+
+#[test]
+fn a_smaller_gain_needs_more_blocks() {
+    // In Python: 40 * (0.01 / 2.149434 / (0.2 * 0.8 * 0.0100503)) ** 2 is 334.8.
+    assert_eq!(confirmation_blocks(&trial(0.99, 0.01, 40)), 335);
+    assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 40)), 50);
+    assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 10)), BLOCKS_MIN);
+    assert_eq!(confirmation_blocks(&trial(1.0, 0.01, 10)), BLOCKS_MIN);
+    assert_eq!(confirmation_blocks(&Gain { hi: None, ..trial(0.9, 0.1, 10) }), BLOCKS_MIN);
+}
+
+#[test]
+fn a_confirmation_needs_the_level_and_the_size() {
+    let found = Gain { p: 0.03, ..trial(0.98, 0.01, 40) };
+    assert!(is_confirmed(&found, 0.0, 0.0158) && !is_confirmed(&found, 0.0, 0.0149));
+    // The interval ends at 0.98 e^0.01 = 0.98985.
+    assert!(is_confirmed(&found, 0.01, 0.0158) && !is_confirmed(&found, 0.011, 0.0158));
+    assert!(!is_confirmed(&Gain { p: 0.001, ..trial(1.02, 0.01, 40) }, 0.0, 0.0158));
+}

@@ -23,15 +23,14 @@ mod fit;
 mod noise;
 mod search;
 mod shape;
-mod smallest;
 
 use crate::Interval;
 use crate::invalid::{Invalid, between, finite};
 use crate::sorted::binary_unit;
+pub use estimate::smallest_visible;
 pub use noise::NoiseModel;
 use search::{Candidate, Orders, Search, Series};
 pub use shape::Shape;
-pub use smallest::smallest_visible;
 
 /// Options of [`find`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,7 +20,7 @@ use model::values::{exit_code, read_cpu_list};
 use record::plan::defaults;
 use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
-use render::noise::document as noise_document;
+use render::noise as page;
 use render::remedies::Audience;
 use render::units::short_time;
 use render::{Styles, noise as shown};
@@ -39,7 +39,7 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {
-            let conclusion = noise_document::record_conclusion(&ledger);
+            let conclusion = page::record_conclusion(&ledger);
             document::write(&mut terminal::data(), &ledger, conclusion, None)?;
         } else {
             let gap = if index == 0 { "" } else { "\n" };
@@ -74,7 +74,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
             .with_context(|| format!("--raw {}: cannot write", path.display()))
     });
     if verb.json {
-        let conclusion = noise_document::machine_conclusion(&result.report);
+        let conclusion = page::machine_conclusion(&result.report);
         let error = result.was_interrupted.then(|| ErrorObject {
             code: ErrorCode::Interrupted,
             message: "interrupted: the numbers are those of the time before".into(),

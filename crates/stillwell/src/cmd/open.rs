@@ -1,5 +1,4 @@
 //! Input files of the verbs: our own records, or results of other programs.
-
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
@@ -8,10 +7,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
 use jiff::Timestamp;
+use rustix::process::{Resource, getrlimit};
 
-use crate::cmd::memory::unpacked_max;
 use crate::cmd::named_files::expanded;
 use crate::cmd::programs::refuse_program;
 use analysis::convert::of_record;
@@ -19,7 +17,8 @@ use analysis::convert::to_record::{self, ImportOptions};
 use analysis::files::ComparedFile;
 use analysis::suite::merge;
 use analysis::{launches, select};
-use host::terminal;
+use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
+use host::{Host, memory_limit_bytes, terminal};
 use model::spec::FilesVerb;
 use model::spec::input::InputOptions;
 use record::plan::defaults::CRITERION_SIDE;
@@ -303,4 +302,55 @@ fn created(path: &Path) -> String {
     let time = modified.and_then(|time| Timestamp::try_from(time).ok());
     let time = time.unwrap_or_else(Timestamp::now);
     host::local_time::at(time).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+/// Part of the free memory for an unpacked file. `slowest` takes 18 bytes for each byte of a file of times; the verbs
+/// that analyse more were not measured.
+const SHARE: u64 = 64;
+/// Free memory if neither the kernel nor a limit tells, bytes.
+const UNKNOWN_BYTES: u64 = 1 << 30;
+
+/// The default of `--max-unpacked`, bytes.
+pub(super) fn unpacked_max() -> u64 {
+    let limits = [limit_bytes(&Host::new("/")), getrlimit(Resource::As).current];
+    limits.into_iter().flatten().min().unwrap_or(UNKNOWN_BYTES) / SHARE
+}
+
+/// The free memory, or the tightest limit of this process's control groups.
+fn limit_bytes(host: &Host) -> Option<u64> {
+    let free = host.read("proc/meminfo").as_deref().and_then(available);
+    [free, memory_limit_bytes(host)].into_iter().flatten().min()
+}
+
+/// `MemAvailable` of /proc/meminfo, bytes.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::expand;
+
+    #[test]
+    fn the_limit_of_a_group_far_above_binds() {
+        let meminfo = "proc/meminfo = MemAvailable: 22314204 kB\n";
+        let (_directory, host) = expand(meminfo);
+        assert_eq!(limit_bytes(&host), Some(22_314_204 * 1024));
+        let groups = "proc/self/mountinfo = 30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+                      proc/self/cgroup = 0::/user.slice/app.scope\n\
+                      sys/fs/cgroup/user.slice/memory.max = 1048576\n\
+                      sys/fs/cgroup/user.slice/app.scope/memory.max = 2097152\n";
+        let (_directory, host) = expand(&format!("{meminfo}{groups}"));
+        assert_eq!(limit_bytes(&host), Some(1 << 20));
+    }
+
+    #[test]
+    fn available_memory() {
+        let meminfo = "MemTotal:       24684084 kB\nMemAvailable:   22314204 kB\n";
+        assert_eq!(available(meminfo), Some(22_314_204 * 1024));
+        assert_eq!(available("MemTotal: 1 kB\n"), None);
+    }
 }

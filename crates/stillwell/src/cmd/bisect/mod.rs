@@ -1,7 +1,6 @@
 //! `bisect`: which commits made a program slower, or faster.
 
 mod gated;
-mod kept;
 mod layouts;
 mod measuring;
 mod program;
@@ -154,7 +153,7 @@ fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         }
     }
     drop(interrupt);
-    kept::keep(verb, &state, &search)?;
+    state::keep_in_history(verb, &state, &search)?;
     if let Some(report) = report {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
         let page = |to: &mut dyn std::io::Write| {

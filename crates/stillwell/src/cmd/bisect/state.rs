@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::cmd::assessment::Assessment;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use model::spec::BisectVerb;
-use search::bisection::{Commit, Observation};
+use search::bisection::{BisectSearch, Commit, Culprit, Observation};
+use search::history::culprits::StoredCulprit;
+use search::history::extract;
+use search::history::store::HistoryStore;
 
 /// The request of a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,4 +84,49 @@ pub fn confirmed(directory: &Path) -> Result<PathBuf> {
         format!("{shown}: the search has found no commit yet; go on with `stillwell bisect --resume {shown}`")
     })?;
     Ok(directory.join(record))
+}
+
+/// Adds what a search found to a history.
+pub(super) fn keep_in_history(
+    verb: &BisectVerb,
+    state: &BisectState,
+    search: &BisectSearch,
+) -> Result<()> {
+    let culprits = &search.outcome().culprits;
+    let Some(path) = verb.history.as_deref().filter(|_| !culprits.is_empty()) else {
+        return Ok(());
+    };
+    let benchmark = match &verb.benchmark {
+        Some(name) => name.clone(),
+        None => measured_name(state)?,
+    };
+    let commits = search.graph().commits();
+    let id = |commit: usize| commits[commit].id.clone();
+    let (good, bad) = (id(state.manifest.lo), id(state.manifest.hi));
+    let stored = |culprit: &Culprit| StoredCulprit {
+        benchmark: benchmark.clone(),
+        good: good.clone(),
+        bad: bad.clone(),
+        head: id(culprit.head),
+        base: id(culprit.base),
+        subject: commits[culprit.head].subject.clone(),
+        n_commits: culprit.commits.len(),
+        ratio: culprit.size.ratio,
+        lo: culprit.size.lo,
+        hi: culprit.size.hi,
+        layout: culprit.layout.as_ref().map(|found| found.verdict),
+        found_s: jiff::Timestamp::now().as_second(),
+    };
+    let found: Vec<StoredCulprit> = culprits.iter().map(stored).collect();
+    HistoryStore::open(path)?.add_culprits(&found)
+}
+
+/// The benchmark's name in `history add`.
+fn measured_name(state: &BisectState) -> Result<String> {
+    let record = state.lines.iter().find_map(|line| line.record.as_ref());
+    let record = record.context("the search has no record")?;
+    let Assessment { record, .. } = Assessment::read(&state.directory.join(record))?;
+    let results = extract::results(&record, &analysis::analyse(&record));
+    let first = results.into_iter().next().context("the first record of the search has no run")?;
+    Ok(first.benchmark)
 }

@@ -2,7 +2,6 @@
 
 mod confirming;
 mod folder;
-mod kept_commits;
 mod measuring;
 mod of_program;
 mod trying;
@@ -15,8 +14,8 @@ use crate::cmd::commits::Place;
 use crate::cmd::fair_play;
 use crate::cmd::output_file::write_one;
 use crate::cmd::print::print;
-use crate::cmd::program_files::digest_of;
 use crate::cmd::step_directory::StepDirectory;
+use crate::cmd::step_directory::digest_of;
 use crate::cmd::suite_commands::KeptSuite;
 use crate::session::drawn_seed;
 use host::terminal;

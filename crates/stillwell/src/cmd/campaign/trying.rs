@@ -6,14 +6,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use stats::online::level_of_each;
 
-use crate::cmd::campaign::folder::CampaignFolder;
+use crate::cmd::campaign::folder::{CampaignFolder, keep_last_commit};
 use crate::cmd::campaign::measuring::{
     CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
 };
-use crate::cmd::campaign::{HELD_BACK, command_line, kept_commits};
+use crate::cmd::campaign::{HELD_BACK, command_line};
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
-use crate::cmd::program_files::digest_of;
+use crate::cmd::step_directory::digest_of;
 use crate::cmd::unmeasured::Unmeasured;
 use analysis::trial::TrialOutcome;
 use host::terminal;
@@ -77,7 +77,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let code = code_of(&end);
     let is_accepted = end.answer == AttemptAnswer::Accepted;
     work.keep(CampaignEvent::Ended(Box::new(end)))?;
-    if is_accepted && let Err(error) = kept_commits::keep_last(&work) {
+    if is_accepted && let Err(error) = keep_last_commit(&work) {
         // The answer is kept all the same.
         writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
     }

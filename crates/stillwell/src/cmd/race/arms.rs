@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cmd::program_files::digest_of;
+use crate::cmd::step_directory::digest_of;
 use crate::cmd::suite_commands::{KeptSuite, SuiteCommands, prefixed};
 use crate::cmd::suites::{built, from_here};
 use host::user_files::read_text;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
-use crate::cmd::program_files::digest_of;
 use crate::cmd::rights;
+use crate::cmd::step_directory::digest_of;
 use crate::cmd::step_directory::{
     StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume,
     require_same_request, usual_directory,
