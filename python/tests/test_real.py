@@ -44,7 +44,7 @@ WORK = """
         for _ in range(4):
             work()
 """
-FAST = ["-p", "4", "-n", "3"]
+FAST = ["-p", "4", "-n", "3", "-l", "64"]
 # So few pairs can show a difference by a factor of four, and take seconds on a busy machine.
 N_PAIRS = 12
 
@@ -201,7 +201,7 @@ class Forks(RealCase):
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    found = stillwell.compare(work, much, lambda: sum(range(75)), processes=%d, values=3, names=["a <b> & 'c'", "zwei\\nü", "3"])
+    found = stillwell.compare(work, much, lambda: sum(range(75)), processes=%d, values=3, loops=64, names=["a <b> & 'c'", "zwei\\nü", "3"])
     stop.set()
     thread.join()
     print(json.dumps([found.verdict, found.ratio, found.interval, found.record, [b.get_nvalue() for b in found.benchmarks()], found._repr_html_(), repr(found)]))
@@ -316,7 +316,7 @@ class Pytest(RealCase):
     """)
         out, _ = self.run_python(
             "-m", "pytest", "-p", "no:cacheprovider", "-p", "stillwell.pytest_plugin", "-q", path, "--stillwell-option=--runs=%d" % N_PAIRS,
-            "--stillwell-option=--values=3", *words, status=status)
+            "--stillwell-option=--values=3", "--stillwell-option=--loops=64", *words, status=status)
         return out
 
     def test_verdicts(self):
