@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
+use crate::clock::monotonic_ns;
 use crate::programs;
 use crate::supervised::wait_for;
 use host::sys::{self, User, with_files_of};
@@ -77,6 +78,8 @@ pub struct BenchmarkList {
     pub benchmarks: Vec<ProgramBenchmark>,
     /// Why the program failed. It may have listed some benchmarks: some frameworks list by running all.
     pub failure: Option<String>,
+    /// The time of the program that made the list.
+    pub took_ns: u64,
 }
 
 impl BenchmarkList {
@@ -93,7 +96,9 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     let shown = file.to_string_lossy().into_owned();
     let listing = harness.listing(&arm.argv).into_iter();
     let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
+    let started_ns = monotonic_ns();
     let output = execute(&listing, arm, asker)?;
+    let took_ns = monotonic_ns() - started_ns;
     let text = match harness.output() {
         HarnessOutput::File => read_whole(&file).unwrap_or_default(),
         HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
@@ -114,8 +119,9 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
         inner_loops: 1,
         has_own_timer: true,
         harness: Some(harness),
+        together: Vec::new(),
     };
-    Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure })
+    Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure, took_ns })
 }
 
 /// The time of an iteration, measured by one short process, ns; `None` if it prints none. Errors: the program cannot be

@@ -46,12 +46,13 @@ impl GateRow {
         work.map(|work| work.ratio).or(self.ratio).map_or(0.0, |ratio| ratio.ratio)
     }
 
-    /// The instructions in the table: `+9.6 %`, `the same`.
+    /// The instructions in the table: `+9.6 %`, `the same`, `the same, as a sum of 8`.
     pub(super) fn instructions(&self) -> String {
         let Some(work) = &self.work else { return String::new() };
         match (work.ratio, work.is_known) {
             (ratio, _) if is_exact(ratio) && ratio.ratio.total_cmp(&1.0).is_eq() => {
-                "the same".into()
+                let sum = |n| format!("the same, as a sum of {n}");
+                Some(work.n_together).filter(|n| *n > 1).map_or("the same".into(), sum)
             }
             (ratio, true) => format!("{}{}", sign(ratio.ratio), work_percent(ratio)),
             (ratio, false) => format!("about {}{}", sign(ratio.ratio), work_percent(ratio)),

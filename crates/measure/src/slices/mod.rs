@@ -281,6 +281,7 @@ pub fn list_benchmarks(
             inner_loops: found.inner_loops,
             harness: None,
             iteration_ns: None,
+            together: Vec::new(),
         };
         Ok(found.into_iter().map(listed).collect())
     };

@@ -10,6 +10,7 @@ const READINGS: u64 = 3;
 /// criterion's samples (`--sample-size=10`) have k, 2k, ... 10k iterations.
 const SAMPLES: u64 = 10;
 const ITERATIONS: u64 = SAMPLES * (SAMPLES + 1) / 2;
+const GOOGLE_FILTER: &str = "--benchmark_filter=";
 
 /// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
 pub fn needs_stepped_clock(harness: Harness) -> bool {
@@ -37,6 +38,41 @@ pub fn countable(harness: Harness, n: u64) -> u64 {
         Harness::Criterion if n <= SAMPLES => SAMPLES,
         Harness::Criterion => n.div_ceil(ITERATIONS) * ITERATIONS,
         _ => n,
+    }
+}
+
+/// The command for several benchmarks in one process; `None` if there are none, or the framework cannot.
+pub fn command_of_all(
+    harness: Harness,
+    program: &[String],
+    benchmarks: &[String],
+) -> Option<Vec<String>> {
+    let one = harness.command(program, benchmarks.first()?, None);
+    let any = || {
+        let names: Vec<String> = benchmarks.iter().map(|name| regex_lite::escape(name)).collect();
+        format!("^({})$", names.join("|"))
+    };
+    let with =
+        |from: usize, n: usize, words: &[String]| [&one[..from], words, &one[from + n..]].concat();
+    let exact = || one.iter().rposition(|word| word == "--exact");
+    match harness {
+        Harness::Criterion => Some(with(exact()?, 2, &[any()])),
+        Harness::Divan => Some(with(exact()? + 1, 1, benchmarks)),
+        Harness::GoogleBenchmark => {
+            let at = one.iter().rposition(|word| word.starts_with(GOOGLE_FILTER))?;
+            Some(with(at, 1, &[format!("{GOOGLE_FILTER}{}", any())]))
+        }
+        Harness::PytestBenchmark => {
+            // Each test replaces the word that contains it, which has to be the same one.
+            let test = |name: &String| {
+                let mut words = harness.command(program, name, None);
+                let test = words.pop()?;
+                (words == one[..one.len() - 1]).then_some(test)
+            };
+            let tests: Vec<String> = benchmarks.iter().map(test).collect::<Option<_>>()?;
+            Some(with(one.len() - 1, 1, &tests))
+        }
+        Harness::Libtest | Harness::Catch2 | Harness::Go | Harness::Jmh | Harness::Asv => None,
     }
 }
 
@@ -110,6 +146,27 @@ mod tests {
             let why = words(harness, 7).unwrap_err();
             assert!(why.starts_with("the clock decides"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_process_can_have_several_benchmarks() {
+        let names = ["a[0]/x", "b"].map(String::from);
+        let words = |harness: Harness, program: &[&str], names: &[String]| {
+            let program: Vec<String> = program.iter().map(ToString::to_string).collect();
+            command_of_all(harness, &program, names).map(|words| words.join(" "))
+        };
+        let of = |harness| words(harness, &["./p"], &names).unwrap_or_default();
+        let criterion = of(Harness::Criterion);
+        assert!(criterion.starts_with(r"./p --bench ^(a\[0\]/x|b)$ --noplot"), "{criterion}");
+        let google = of(Harness::GoogleBenchmark);
+        assert!(google.contains(r" --benchmark_filter=^(a\[0\]/x|b)$ "), "{google}");
+        assert!(of(Harness::Divan).contains("--exact a[0]/x b --max-time"));
+        let tests = ["t/a.py::x", "t/b.py::y"].map(String::from);
+        let pytest = words(Harness::PytestBenchmark, &["pytest", "t"], &tests).unwrap();
+        assert!(pytest.ends_with(" t/a.py::x t/b.py::y") && !pytest.contains(" t "), "{pytest}");
+        assert_eq!(words(Harness::PytestBenchmark, &["pytest", "t/a.py", "t/b.py"], &tests), None);
+        assert_eq!(words(Harness::Go, &["./p"], &names), None);
+        assert_eq!(words(Harness::Divan, &["./p"], &[]), None);
     }
 
     /// The iterations that criterion computes (`iterations_per_sample`, `choose_sampling_mode`).

@@ -13,7 +13,7 @@ use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, countable, counted_environment, needs_stepped_clock, no_valgrind,
+    Harness, command_of_all, countable, counted_environment, needs_stepped_clock, no_valgrind,
     with_exact_iterations,
 };
 use model::prose::prose;
@@ -48,6 +48,8 @@ pub struct ProgramBenchmark {
     pub harness: Option<Harness>,
     /// Time of an iteration, if the framework's list has it.
     pub iteration_ns: Option<f64>,
+    /// Benchmarks that each process executes in its place, to count them as one; empty for a single one.
+    pub together: Vec<String>,
 }
 
 /// Programs on the command line of `bench`.
@@ -76,12 +78,13 @@ pub fn decide_bench(
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
-            let ProgramBenchmark { inner_loops, has_own_timer, harness, .. } = *listed;
+            let &ProgramBenchmark { inner_loops, has_own_timer, harness, ref together, .. } =
+                listed;
             n_of_harnesses += usize::from(harness.is_some());
             let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
             let is_counted = judgement.decide_on == Some(DecideOn::Instructions);
             arms.push(match harness {
-                Some(harness) if is_counted => counted_arm(&arm, harness, iteration_ns)?,
+                Some(harness) if is_counted => counted_arm(&arm, harness, iteration_ns, together)?,
                 Some(harness) => harness_arm(&arm, harness, iteration_ns, judgement.estimand),
                 None => arm,
             });
@@ -127,13 +130,19 @@ fn with_variables(own: &[(String, String)], more: &[(&str, &str)]) -> Vec<(Strin
 
 /// The arm that counts the instructions of a number of iterations. A second process has half of them. Errors: the
 /// framework has no option for a number of iterations.
-fn counted_arm(program: &Arm, harness: Harness, iteration_ns: Option<f64>) -> Result<Arm> {
+fn counted_arm(
+    program: &Arm,
+    harness: Harness,
+    iteration_ns: Option<f64>,
+    together: &[String],
+) -> Result<Arm> {
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = harness_arm(program, harness, iteration_ns, None);
     let n = iteration_ns.map_or(1, |ns| (COUNTED_NS / ns.max(1e-3)) as u64);
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
-        let words = with_exact_iterations(harness, &timed.argv, n);
+        let command = command_of_all(harness, &program.argv, together);
+        let words = with_exact_iterations(harness, command.as_ref().unwrap_or(&timed.argv), n);
         let named = format!("{benchmark} ({})", harness.name());
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };

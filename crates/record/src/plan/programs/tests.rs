@@ -95,6 +95,7 @@ fn benchmarks_are_compared_with_their_own_reference() {
             has_own_timer: false,
             harness: None,
             iteration_ns: None,
+            together: Vec::new(),
         };
         names.iter().map(one).collect()
     };

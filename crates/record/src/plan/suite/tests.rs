@@ -43,6 +43,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
         has_own_timer: false,
         harness: None,
         iteration_ns: None,
+        together: Vec::new(),
     };
     let listed: Vec<_> = candidates
         .iter()

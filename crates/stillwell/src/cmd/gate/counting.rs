@@ -1,5 +1,7 @@
 //! Instructions of a gate's benchmarks: which are counted, in which share of the budget, and with which result.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
@@ -7,8 +9,10 @@ use crate::session::instruction_counters;
 use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
+use measure::clock::monotonic_ns;
 use model::harness::{Harness, countable, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
+use model::values::exit_code;
 use model::values::metric::Metric;
 use record::Record;
 use record::plan::InstructionCounter;
@@ -18,10 +22,11 @@ use render::closing::uncounted_benchmarks;
 use super::fail_on;
 use super::pairs::Pair;
 use super::suite::{SuiteRequest, measure};
+use super::together;
 use super::trees::Trees;
 
-/// Share of the budget for times if instructions may be counted.
-pub(super) const SHARE_OF_TIMES: f64 = 0.6;
+/// Largest share of the budget that is kept for counts.
+const SHARE: f64 = 0.4;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
 const ALPHA_OF_TIMES: f64 = 0.9;
 /// Processes of a count: two in each of three blocks of both builds.
@@ -59,11 +64,6 @@ pub(super) struct Work {
     pub uncounted: Vec<String>,
 }
 
-/// The part of the budget for times, ns.
-pub(super) fn time_budget_ns(budget_ns: u64) -> u64 {
-    (budget_ns as f64 * SHARE_OF_TIMES) as u64
-}
-
 impl Counting {
     /// `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
@@ -99,33 +99,81 @@ impl Counting {
         let all = Timed::of(&timed.record, timed, limit);
         let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);
         let wanted: Vec<Timed> = wanted.collect();
-        let chosen = self.choose_pairs(pairs, &wanted, left_ns, &mut work.uncounted);
+        let open = self.countable(pairs, &wanted, &mut work.uncounted);
+        let mut sessions = CountingSessions {
+            verb,
+            trees,
+            pairs,
+            counter: &self.counter,
+            directory: &timed.record.path,
+            alpha_pct: alpha_pct * (1.0 - ALPHA_OF_TIMES),
+            ends_ns: monotonic_ns() + left_ns,
+            pace: 1.0,
+            n_sums: 0,
+            was_interrupted: false,
+        };
+        // The processor's counts never repeat to the last instruction.
+        let summed = if self.counter == InstructionCounter::Pmu { &[] } else { &*open };
+        for same in together::the_same(&mut sessions, summed)? {
+            work.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
+        }
+        let is_left =
+            |it: &&Countable<'_>| !work.counted.iter().any(|(name, _)| *name == it.timed.name);
+        let left: Vec<Countable<'_>> = open.iter().copied().filter(|it| is_left(&it)).collect();
+        let chosen = sessions.fitting(&left, &mut work.uncounted);
         if chosen.is_empty() {
             return Ok(work);
         }
-        let directory = timed.record.path.join(FOLDER);
-        let request = SuiteRequest {
-            budget_ns: left_ns,
-            alpha_pct: alpha_pct * (1.0 - ALPHA_OF_TIMES),
-            directory: &directory,
-            counter: Some(self.counter.choice()),
-            are_named: pairs.len() > 1,
-        };
-        let (counted, _) = measure(verb, trees, &chosen, &request, &[])?;
-        let Some(counted) = counted else {
-            work.uncounted.push("no program could be executed by what counts".into());
-            return Ok(work);
-        };
-        work.uncounted.extend(uncounted_benchmarks(&counted.record));
-        work.counted = counted_work(&counted, &wanted);
+        match sessions.measure(&chosen, FOLDER.into(), None)? {
+            Some(counted) => {
+                work.uncounted.extend(uncounted_benchmarks(&counted.record));
+                work.counted.extend(counted_work(&counted, &wanted));
+            }
+            None => work.uncounted.push("no program could be executed by what counts".into()),
+        }
         Ok(work)
     }
 
-    /// Whether a benchmark of these can be counted. If none can, the times get all of the budget.
-    pub(super) fn can_count(&self, pairs: &[Pair]) -> bool {
-        let mut harnesses =
-            pairs.iter().flat_map(|pair| &pair.common[0]).filter_map(|listed| listed.harness);
-        harnesses.any(|harness| self.refusal(harness).is_none())
+    /// The benchmarks that can be counted, and why others cannot. There may be time for a few only, and what looks
+    /// slowest is the likeliest to fail, so it comes first.
+    fn countable<'a>(
+        &self,
+        pairs: &'a [Pair],
+        wanted: &'a [Timed],
+        uncounted: &mut Vec<String>,
+    ) -> Vec<Countable<'a>> {
+        let mut ordered: Vec<&Timed> = wanted.iter().collect();
+        ordered.sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
+        let listed = ordered.into_iter().filter_map(|timed| Countable::of(pairs, timed));
+        let (open, refused): (Vec<_>, Vec<_>) =
+            listed.partition(|it| self.refusal(it.harness).is_none());
+        uncounted.extend(refused.iter().filter_map(|it| self.refusal(it.harness)));
+        // One reason may hold for all benchmarks of a framework.
+        uncounted.dedup();
+        open
+    }
+
+    /// The part of the budget that is kept for counts, ns: as much as they are expected to need if one benchmark of each
+    /// program differs. It is zero if there is not even time for the first sum.
+    pub(super) fn kept_ns(&self, pairs: &[Pair], budget_ns: u64) -> u64 {
+        let most_ns = SHARE * budget_ns as f64;
+        let (mut all_ns, mut has_time) = (0.0, false);
+        for pair in pairs {
+            let listed = &pair.common[0];
+            let harness = listed.first().and_then(|it| it.harness);
+            if harness.is_none_or(|harness| self.refusal(harness).is_some()) {
+                continue;
+            }
+            let process_ns = process_ns(&self.counter, pair.listing_ns as f64, COUNTED_NS);
+            let n_listed = listed.len() as f64;
+            let n_processes = match self.counter {
+                InstructionCounter::Pmu => n_listed * PROCESSES,
+                InstructionCounter::Valgrind { .. } => together::n_processes(n_listed) + PROCESSES,
+            };
+            all_ns += process_ns * n_processes;
+            has_time |= process_ns * PROCESSES < most_ns;
+        }
+        if has_time { all_ns.min(most_ns) as u64 } else { 0 }
     }
 
     /// Why the benchmarks of a framework cannot be counted.
@@ -139,65 +187,137 @@ impl Counting {
         };
         why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
     }
+}
 
-    /// The pairs with the benchmarks that are counted. Benchmarks that do not fit the time, or whose framework has no
-    /// fixed number of iterations, are named with the reason.
-    fn choose_pairs(
-        &self,
+/// A benchmark that can be counted.
+#[derive(Clone, Copy)]
+pub(super) struct Countable<'a> {
+    pub timed: &'a Timed,
+    /// The index of its pair of programs.
+    pub pair: usize,
+    pub listed: &'a ProgramBenchmark,
+    pub harness: Harness,
+}
+
+impl<'a> Countable<'a> {
+    /// The benchmark of a gate's name.
+    fn of(pairs: &'a [Pair], timed: &'a Timed) -> Option<Self> {
+        pairs.iter().enumerate().find_map(|(at, pair)| {
+            let inner = match pairs.len() {
+                1 => &timed.name,
+                _ => timed.name.strip_prefix(&pair.name)?.strip_prefix('/')?,
+            };
+            let listed = pair.common[0].iter().find(|listed| listed.name == inner)?;
+            Some(Self { timed, pair: at, listed, harness: listed.harness? })
+        })
+    }
+
+    /// The result of a sum of so many benchmarks that is the same to the instruction.
+    fn the_same_work(&self, n_together: usize) -> (String, WorkCounted) {
+        let ratio = RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 };
+        let (n_together, system_share) = (n_together as u32, self.timed.system_share);
+        (self.timed.name.clone(), WorkCounted { ratio, is_known: true, n_together, system_share })
+    }
+}
+
+/// Runs the sessions of counts, up to the end of the budget.
+pub(super) struct CountingSessions<'a> {
+    verb: &'a GateVerb,
+    trees: &'a Trees,
+    pub pairs: &'a [Pair],
+    counter: &'a InstructionCounter,
+    /// The gate's directory.
+    directory: &'a Path,
+    alpha_pct: f64,
+    ends_ns: u64,
+    /// Time of the last sum ÷ the expected time.
+    pace: f64,
+    n_sums: u32,
+    was_interrupted: bool,
+}
+
+impl CountingSessions<'_> {
+    pub(super) fn left_ns(&self) -> f64 {
+        let left_ns = self.ends_ns.saturating_sub(monotonic_ns());
+        if self.was_interrupted { 0.0 } else { left_ns as f64 }
+    }
+
+    /// Counts these pairs. `None` without a single count.
+    fn measure(
+        &mut self,
         pairs: &[Pair],
-        wanted: &[Timed],
-        left_ns: u64,
-        uncounted: &mut Vec<String>,
-    ) -> Vec<Pair> {
-        let mut left_ns = left_ns as f64;
-        let mut kept = vec![Vec::new(); pairs.len()];
-        for timed in slowest_first(wanted) {
-            let Some((at, listed, harness)) = listed(pairs, &timed.name) else { continue };
-            let expected_ns = timed.expected_ns(countable(harness, 1));
-            if let Some(why) = self.refusal(harness) {
-                uncounted.push(why);
-            } else if expected_ns > left_ns {
+        folder: String,
+        n_blocks: Option<u32>,
+    ) -> Result<Option<Assessment>> {
+        let request = SuiteRequest {
+            budget_ns: self.left_ns() as u64,
+            alpha_pct: self.alpha_pct,
+            directory: &self.directory.join(folder),
+            counter: Some(self.counter.choice()),
+            n_blocks,
+            are_named: self.pairs.len() > 1,
+        };
+        let (counted, code) = measure(self.verb, self.trees, pairs, &request, &[])?;
+        self.was_interrupted = code == exit_code::INTERRUPTED;
+        Ok(counted)
+    }
+
+    /// Counts a pair with a single benchmark in a single block. Returns whether both builds execute the same number of
+    /// instructions; `None` without counts.
+    pub(super) fn is_same(&mut self, pair: Pair, expected_ns: f64) -> Result<Option<bool>> {
+        self.n_sums += 1;
+        let folder = format!("{FOLDER}-{}", self.n_sums);
+        let started_ns = monotonic_ns();
+        let counted = self.measure(&[pair], folder, Some(1))?;
+        self.pace *= (monotonic_ns() - started_ns) as f64 / expected_ns;
+        let Some(counted) = counted else { return Ok(None) };
+        let rows = &counted.record.rows;
+        let of = |at: usize| rows.get(at, Metric::Instructions).filter(|_| rows.is_measurement(at));
+        let counts: Vec<Option<u64>> = (0..rows.len()).map(of).collect();
+        let [Some(old), Some(new)] = counts[..] else { return Ok(None) };
+        Ok(Some(old == new))
+    }
+
+    /// Expected time for processes that execute all of these benchmarks, ns.
+    pub(super) fn expected_ns(&self, benchmarks: &[Countable<'_>], n_processes: f64) -> f64 {
+        let iterations_ns = |it: &Countable<'_>| {
+            // One of two processes has twice as many iterations.
+            1.5 * countable(it.harness, 1) as f64 * it.timed.iteration_ns.unwrap_or(0.0)
+        };
+        let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
+        let programs_ns = benchmarks.iter().map(|it| (it.timed.process_ns - TIMED_NS).max(0.0));
+        let program_ns = programs_ns.fold(0.0, f64::max);
+        let process_ns = process_ns(self.counter, program_ns, iterations_ns.max(COUNTED_NS));
+        self.pace * n_processes * process_ns
+    }
+
+    /// The pairs with the benchmarks that fit the time, in this order. The others are named.
+    fn fitting(&self, open: &[Countable<'_>], uncounted: &mut Vec<String>) -> Vec<Pair> {
+        let mut left_ns = self.left_ns();
+        let mut kept = vec![Vec::new(); self.pairs.len()];
+        for one in open {
+            let expected_ns = self.expected_ns(&[*one], PROCESSES);
+            if expected_ns > left_ns {
                 let seconds = (expected_ns / 1e9).ceil();
-                uncounted.push(format!("{}: counting needs some {seconds} s", timed.name));
+                uncounted.push(format!("{}: counting needs some {seconds} s", one.timed.name));
             } else {
                 left_ns -= expected_ns;
-                kept[at].push((listed.name.clone(), timed.iteration_ns));
+                kept[one.pair].push((one.listed.name.clone(), one.timed.iteration_ns));
             }
         }
-        // One reason may hold for all benchmarks of a framework.
-        uncounted.dedup();
-        let chosen = pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
+        let chosen = self.pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
         chosen.map(|(pair, kept)| pair.with(kept)).collect()
     }
 }
 
-/// The order of counts. There may be time for a few only, and what looks slowest is the likeliest to fail.
-fn slowest_first(wanted: &[Timed]) -> Vec<&Timed> {
-    let mut ordered: Vec<&Timed> = wanted.iter().collect();
-    ordered.sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
-    ordered
-}
-
-/// The benchmark of a gate's name, with the place of its pair.
-fn listed<'a>(pairs: &'a [Pair], name: &str) -> Option<(usize, &'a ProgramBenchmark, Harness)> {
-    pairs.iter().enumerate().find_map(|(at, pair)| {
-        let inner = match pairs.len() {
-            1 => name,
-            _ => name.strip_prefix(&pair.name)?.strip_prefix('/')?,
-        };
-        let listed = pair.common[0].iter().find(|listed| listed.name == inner)?;
-        Some((at, listed, listed.harness?))
-    })
-}
-
 /// A benchmark's times, which determine how it is counted.
-struct Timed {
-    name: String,
+pub(super) struct Timed {
+    pub name: String,
     is_open: bool,
     /// Time of the new build ÷ time of the old one; 1 if it is not known.
     ratio: f64,
     /// Time of an iteration, ns.
-    iteration_ns: Option<f64>,
+    pub iteration_ns: Option<f64>,
     /// Time of a process, ns.
     process_ns: f64,
     system_share: f64,
@@ -224,13 +344,13 @@ impl Timed {
         };
         pairs.map(one).collect()
     }
+}
 
-    /// Expected length of a benchmark's counts with at least `n` iterations, ns.
-    fn expected_ns(&self, n: u64) -> f64 {
-        // One of two processes has twice as many iterations.
-        let iterations_ns = 1.5 * n as f64 * self.iteration_ns.unwrap_or(0.0);
-        let program_ns = (self.process_ns - TIMED_NS).max(0.0);
-        PROCESSES * (START_NS + SLOWER * (program_ns + iterations_ns.max(COUNTED_NS)))
+/// Expected time of a process whose instructions are counted, ns.
+fn process_ns(counter: &InstructionCounter, program_ns: f64, iterations_ns: f64) -> f64 {
+    match counter {
+        InstructionCounter::Pmu => program_ns + iterations_ns,
+        InstructionCounter::Valgrind { .. } => START_NS + SLOWER * (program_ns + iterations_ns),
     }
 }
 
@@ -258,27 +378,7 @@ fn counted_work(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCount
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();
-        Some((name, WorkCounted { ratio, is_known, system_share }))
+        Some((name, WorkCounted { ratio, is_known, n_together: 1, system_share }))
     };
     counted.analysis.comparisons.iter().filter_map(of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_looks_slowest_is_counted_first() {
-        let timed = |(name, ratio): &(&str, f64)| Timed {
-            name: (*name).into(),
-            is_open: true,
-            ratio: *ratio,
-            iteration_ns: None,
-            process_ns: 0.0,
-            system_share: 0.0,
-        };
-        let wanted: Vec<Timed> = [("a", 0.99), ("b", 1.0), ("c", 1.1)].iter().map(timed).collect();
-        let names: Vec<&str> = slowest_first(&wanted).iter().map(|it| &*it.name).collect();
-        assert_eq!(names, ["c", "b", "a"]);
-    }
 }

@@ -5,6 +5,7 @@ mod files;
 mod pairs;
 mod same;
 mod suite;
+mod together;
 mod trees;
 mod unknown;
 
@@ -100,24 +101,25 @@ impl Measured {
         };
         let (budget_ns, started_ns) = (budget(verb).ns, monotonic_ns());
         let alpha_pct = verb.alpha.map_or(defaults::GATE_ALPHA_PCT, |percent| percent.0);
-        let reserved = counting.filter(|it| it.can_count(&changes.pairs));
-        let time_budget_ns = reserved.map_or(budget_ns, |_| counting::time_budget_ns(budget_ns));
+        let kept_ns = counting.map_or(0, |it| it.kept_ns(&changes.pairs, budget_ns));
+        let time_budget_ns = budget_ns - kept_ns;
+        let reserved = counting.filter(|_| kept_ns > 0);
         let request = SuiteRequest {
             budget_ns: time_budget_ns,
             alpha_pct: reserved.map_or(alpha_pct, |_| Counting::alpha_of_times(alpha_pct)),
             directory: &directory,
             counter: None,
+            n_blocks: None,
             are_named: changes.pairs.len() > 1,
         };
         let (times, code) = measure(verb, trees, &changes.pairs, &request, &changes.failing)?;
         let mut measured = Self { times, code, ..Self::default() };
         let Some(timed) = &measured.times else { return Ok(measured) };
-        let share = reserved.map_or(1.0, |_| counting::SHARE_OF_TIMES);
+        let share = time_budget_ns as f64 / budget_ns.max(1) as f64;
         measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
         let is_over = [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED];
         if let Some(counting) = counting.filter(|_| is_over.contains(&code)) {
             // The time of the analysis is not taken from the counts.
-            let kept_ns = budget_ns - time_budget_ns;
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
             let limits = CountingLimits { left_ns, alpha_pct, limit: fail_on(verb).limit() };
             measured.work = counting.count(verb, trees, &changes.pairs, timed, limits)?;

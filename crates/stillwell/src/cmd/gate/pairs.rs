@@ -20,6 +20,7 @@ use super::trees::Trees;
 use super::unknown::run_instead;
 
 /// A program of both builds.
+#[derive(Clone)]
 pub(super) struct Pair {
     /// Path without hash, or a command.
     pub name: String,
@@ -27,6 +28,8 @@ pub(super) struct Pair {
     pub files: Option<[PathBuf; 2]>,
     /// The benchmarks in both builds, as each build lists them.
     pub common: [Vec<ProgramBenchmark>; 2],
+    /// Time of the old program for its list.
+    pub listing_ns: u64,
 }
 
 impl Pair {
@@ -41,7 +44,7 @@ impl Pair {
         };
         let [old, new] = &self.common;
         let common = [of(old), of(new)];
-        Self { name: self.name.clone(), files: self.files.clone(), common }
+        Self { common, ..self.clone() }
     }
 }
 
@@ -183,6 +186,7 @@ impl Changes {
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();
+                let listing_ns = old.took_ns;
                 // Ignore failures that occur in both builds when both list the same benchmarks.
                 let is_same = old
                     .benchmarks
@@ -203,7 +207,7 @@ impl Changes {
                 let [old, new] = files;
                 let files = if is_command { None } else { old.zip(new).map(<[PathBuf; 2]>::from) };
                 if !common[0].is_empty() {
-                    self.pairs.push(Pair { name: name.into(), files, common });
+                    self.pairs.push(Pair { name: name.into(), files, common, listing_ns });
                 }
             }
             (Err(why), _) => self.failing.push(format!("{name} (base): {}", joined(&why))),

@@ -28,6 +28,8 @@ pub(super) struct SuiteRequest<'a> {
     pub directory: &'a Path,
     /// The counter of instructions; `None` if times decide.
     pub counter: Option<CounterChoice>,
+    /// The number of blocks; `None` if the session decides it.
+    pub n_blocks: Option<u32>,
     /// Whether a benchmark's name begins with its program's.
     pub are_named: bool,
 }
@@ -68,6 +70,7 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
         timeout: Some(timeout(verb)),
         machine: verb.machine.clone(),
         seed: verb.seed,
+        processes: request.n_blocks,
         ..WorkerOptions::default()
     };
     let mut output =
