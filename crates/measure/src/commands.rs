@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::prepared::is_telling;
 use crate::programs;
 use crate::stepped_clock;
-use crate::valgrind::CountTask;
+use crate::valgrind::{COUNT, CountTask, HALF};
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use host::sys::{self, User};
@@ -160,15 +160,18 @@ impl Commands {
             return Command { count, ..command };
         };
         let is_stepped = plan.needs_stepped_clock();
-        let wrapped = |argv: Vec<Bytes>| {
-            let argv = CountTask::wrapped(folder, valgrind, argv);
+        let wrapped = |prefix, argv: Vec<Bytes>| {
+            let argv = CountTask::wrapped(folder, valgrind, prefix, argv);
             if is_stepped { stepped_clock::wrapped(argv) } else { argv }
         };
-        let count =
-            CountTask { folder: Some(folder.clone()), half: half.map(wrapped), n_iterations };
+        let count = CountTask {
+            folder: Some(folder.clone()),
+            half: half.map(|half| wrapped(HALF, half)),
+            n_iterations,
+        };
         let own = || sys::own_program().into_os_string().into_vec();
         let path = if is_stepped { own() } else { bytes_of(valgrind) };
-        Command { path, argv: wrapped(command.argv), count: Some(count), ..command }
+        Command { path, argv: wrapped(COUNT, command.argv), count: Some(count), ..command }
     }
 
     /// The arguments, with the path of the file for the value.

@@ -6,16 +6,14 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
-use crate::clock::monotonic_ns;
 use crate::programs;
 use crate::supervised::wait_for;
 use host::sys::{self, User, with_files_of};
@@ -78,8 +76,8 @@ pub struct BenchmarkList {
     pub benchmarks: Vec<ProgramBenchmark>,
     /// Why the program failed. It may have listed some benchmarks: some frameworks list by running all.
     pub failure: Option<String>,
-    /// The time of the program that made the list.
-    pub took_ns: u64,
+    /// CPU time of the program that made the list, ns.
+    pub cpu_ns: u64,
 }
 
 impl BenchmarkList {
@@ -96,19 +94,17 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     let shown = file.to_string_lossy().into_owned();
     let listing = harness.listing(&arm.argv).into_iter();
     let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
-    let started_ns = monotonic_ns();
     let output = execute(&listing, arm, asker)?;
-    let took_ns = monotonic_ns() - started_ns;
     let text = match harness.output() {
         HarnessOutput::File => read_whole(&file).unwrap_or_default(),
         HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
     };
     let text = String::from_utf8_lossy(&text);
     let names = harness.list(&text);
-    let how = match (output.status.code(), output.status.signal()) {
-        (Some(0), _) => None,
-        (Some(status), _) => Some(format!("it exited with {status}")),
-        (None, signal) => Some(format!("signal {} ended it", signal.unwrap_or_default())),
+    let how = match output.exit {
+        0 => None,
+        status @ 1.. => Some(format!("it exited with {status}")),
+        signal => Some(format!("signal {} ended it", -signal)),
     };
     let asked =
         |how: &str| format!("asked for its {} benchmarks, {how}{}", harness.name(), said(&output));
@@ -121,7 +117,11 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
         harness: Some(harness),
         together: Vec::new(),
     };
-    Ok(BenchmarkList { benchmarks: names.into_iter().map(listed).collect(), failure, took_ns })
+    Ok(BenchmarkList {
+        benchmarks: names.into_iter().map(listed).collect(),
+        failure,
+        cpu_ns: output.cpu_ns,
+    })
 }
 
 /// The time of an iteration, measured by one short process, ns; `None` if it prints none. Errors: the program cannot be
@@ -170,7 +170,17 @@ fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(found)))
 }
 
-fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Prose> {
+/// What a program answered.
+struct Answer {
+    /// Its status, or minus the signal that ended it.
+    exit: i32,
+    /// CPU time of it and its children, ns.
+    cpu_ns: u64,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Answer, Prose> {
     let bytes: Vec<Vec<u8>> = words.iter().map(|word| bytes_of(word)).collect();
     let Some((program, arguments)) = bytes.split_first() else {
         return Err("there is no program".into());
@@ -200,8 +210,9 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Output, Pros
             "asked with {asked}, it did not end within {limit_s} s; give it longer with " Timeout
         ]);
     }
-    let status = child.wait().map_err(reason)?;
-    Ok(Output { status, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
+    let (exit, usage) = sys::reap(child.id().cast_signed()).map_err(reason)?;
+    let cpu_ns = 1000 * (usage.user_us + usage.sys_us);
+    Ok(Answer { exit, cpu_ns, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
 }
 
 /// Kills a process and its descendants, except for orphans.
@@ -253,7 +264,7 @@ fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
 }
 
 /// The end of the output, for a message.
-fn said(output: &Output) -> String {
+fn said(output: &Answer) -> String {
     let text = [&output.stderr[..], &output.stdout[..]].concat();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();

@@ -190,7 +190,7 @@ impl LauncherLoop {
         let command = prepared.command;
         let value = command.value.as_ref().filter(|_| job.row.is_some());
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
-        let half = self.count_half(prepared, job, envp)?;
+        let half = self.before_count(prepared, job, envp)?;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.cache_use.before();
@@ -224,7 +224,7 @@ impl LauncherLoop {
         }
         let value = value.map(|value| value.read(self.plain.run_as.as_ref()));
         if let Some(count) = command.count.as_ref().filter(|count| count.folder.is_some()) {
-            return self.take_count(count, half, (ran, accepted), job, stopped);
+            return self.take_count(count, (ran, accepted), job, stopped);
         }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = ran.row(id, destination.clock_origin_ns);
@@ -308,9 +308,16 @@ impl LauncherLoop {
             .launcher
             .launch(&prepared.path, argv, envp, stdio, attributes)
             .map_err(not_launched)?;
-        let copies = if row.is_some() { &mut self.attributes[1..] } else { &mut [] };
-        let copies = copies::start(&mut self.launcher, copies, prepared, envp, stdio, launched.pid)
-            .map_err(not_launched)?;
+        let beside = match (&prepared.half, row) {
+            (_, None) => copies::Beside { argv, attributes: &mut [] },
+            // valgrind's counts do not depend on what else runs, so both processes of a count run at the same time.
+            (Some(half), _) if prepared.is_under_valgrind() => {
+                copies::Beside { argv: half, attributes: &mut self.attributes[..1] }
+            }
+            _ => copies::Beside { argv, attributes: &mut self.attributes[1..] },
+        };
+        let copies = beside.start(&mut self.launcher, prepared, envp, stdio, launched.pid);
+        let copies = copies.map_err(not_launched)?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),
             stderr_pipe.map(|(reader, _)| reader),

@@ -54,6 +54,12 @@ impl<'a> PreparedCommand<'a> {
     }
 }
 
+impl PreparedCommand<'_> {
+    pub fn is_under_valgrind(&self) -> bool {
+        self.command.count.as_ref().is_some_and(|count| count.folder.is_some())
+    }
+}
+
 pub fn environment(entries: &[Bytes]) -> CStrings {
     CStrings::new(entries.iter().map(|entry| c_string(entry)))
 }

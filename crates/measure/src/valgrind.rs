@@ -20,8 +20,10 @@ use model::words::{bytes_of, reason, text_of};
 use record::plan::InstructionCounter;
 
 const PROGRAM: &str = "valgrind";
-/// Prefixes of the files with counts, and of those with valgrind's output.
-const COUNT: &str = "count.";
+/// Prefixes of the files with counts, of those of the process whose count is subtracted, and of those with valgrind's
+/// output.
+pub const COUNT: &str = "count.";
+pub const HALF: &str = "half.";
 const LOG: &str = "log.";
 /// The options before those with file names. The user's own valgrind settings are left out.
 const OPTIONS: [&str; 8] = [
@@ -67,14 +69,19 @@ pub struct Uncounted {
 }
 
 impl CountTask {
-    /// Valgrind's arguments, followed by the program's.
-    pub fn wrapped(folder: &[u8], valgrind: &str, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    /// Valgrind's arguments, followed by the program's. `prefix` is that of the files with counts.
+    pub fn wrapped(
+        folder: &[u8],
+        valgrind: &str,
+        prefix: &str,
+        argv: Vec<Vec<u8>>,
+    ) -> Vec<Vec<u8>> {
         let file = |option: &str, name: &str| {
             [option.as_bytes(), folder, b"/", name.as_bytes(), b"%p"].concat()
         };
         let (log, options) = OPTIONS.split_last().unwrap_or((&"", &[]));
         let options = options.iter().map(|option| option.as_bytes().to_vec());
-        let files = [file(log, LOG), file("--cachegrind-out-file=", COUNT), b"--".to_vec()];
+        let files = [file(log, LOG), file("--cachegrind-out-file=", prefix), b"--".to_vec()];
         std::iter::once(bytes_of(valgrind)).chain(options).chain(files).chain(argv).collect()
     }
 
@@ -86,12 +93,24 @@ impl CountTask {
         });
     }
 
-    /// The instructions of all processes of the finished run. Errors: valgrind has written no count, or only a part of
-    /// one.
+    /// The instructions of all processes of the finished run, without those of the process with half of the iterations.
+    /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions.
     pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
+        let all = self.sum(COUNT, user)?;
+        if self.half.is_none() {
+            return Ok(all);
+        }
+        let half = self.sum(HALF, user)?;
+        all.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
+            why: "twice the iterations took no more instructions".into(),
+            said: String::new(),
+        })
+    }
+
+    fn sum(&self, prefix: &str, user: Option<&User>) -> Result<u64, Uncounted> {
         as_user(user, || {
             let failed = |why: &str| Uncounted { why: why.into(), said: self.said_here() };
-            let files = self.files(COUNT);
+            let files = self.files(prefix);
             if files.is_empty() {
                 return Err(failed("valgrind wrote no count"));
             }
@@ -170,6 +189,12 @@ mod tests {
         write("count.22", "events: Ir\nfn=a\n1 7\nsummary:  7 0 0\n");
         write("log.1", "==1== \n==1== warning: x\n==1== \n");
         assert_eq!(task.count(None), Ok(12));
+        let with_half = CountTask { half: Some(Vec::new()), ..task.clone() };
+        assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
+        write("half.7", "summary: 9\n");
+        assert_eq!(with_half.count(None), Ok(3));
+        write("half.8", "summary: 3\n");
+        assert!(with_half.count(None).unwrap_err().why.starts_with("twice the iterations"));
         write("count.3", "events: Ir\nfn=a\n1 7\n");
         let failed = task.count(None).unwrap_err();
         assert!(failed.why.starts_with("a process ended before"), "{failed:?}");
@@ -181,7 +206,7 @@ mod tests {
     #[test]
     fn the_program_follows_the_options_of_valgrind() {
         let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
-        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", argv);
+        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, argv);
         let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
         assert_eq!(words[0], "/usr/bin/valgrind");
         assert!(words.contains(&"--cachegrind-out-file=/t/count.%p".to_owned()), "{words:?}");

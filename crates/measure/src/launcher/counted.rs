@@ -10,8 +10,9 @@ use model::values::metric::Metric;
 use record::Row;
 
 impl LauncherLoop {
-    /// Removes valgrind's old files, then executes and counts the process with half of the iterations.
-    pub(super) fn count_half(
+    /// Removes valgrind's old files. The processor counts one process at a time, so there it executes and counts the
+    /// process with half of the iterations.
+    pub(super) fn before_count(
         &mut self,
         prepared: &PreparedCommand<'_>,
         job: &Job,
@@ -20,7 +21,9 @@ impl LauncherLoop {
         let command = prepared.command;
         let Some((count, id)) = command.count.as_ref().zip(job.row) else { return Ok(None) };
         count.clear(self.plain.run_as.as_ref());
-        let Some(argv) = &prepared.half else { return Ok(None) };
+        let Some(argv) = prepared.half.as_ref().filter(|_| count.folder.is_none()) else {
+            return Ok(None);
+        };
         self.counters.before();
         let ran = self.run_child(prepared, argv, envp, job.row);
         self.counters.something_ran();
@@ -31,34 +34,20 @@ impl LauncherLoop {
         if !command.accept.allows(ran.exit, ran.timed_out) {
             return Err(self.failed(count, ran, Uncounted::default()));
         }
-        if count.folder.is_none() {
-            let mut row = ran.row(id, 0);
-            self.counters.after(&mut row, &ran);
-            return Ok(row.get(Metric::Instructions));
-        }
-        let user = self.plain.run_as.clone();
-        let counted = count.count(user.as_ref());
-        count.clear(user.as_ref());
-        counted.map(Some).map_err(|uncounted| self.failed(count, ran, uncounted))
+        let mut row = ran.row(id, 0);
+        self.counters.after(&mut row, &ran);
+        Ok(row.get(Metric::Instructions))
     }
 
     /// Appends the row of a run under valgrind: a count, and no times.
     pub(super) fn take_count(
         &mut self,
         count: &CountTask,
-        half: Option<u64>,
         (ran, accepted): (ChildRun, bool),
         job: &Job,
         stopped: bool,
     ) -> Result<(), BatchStop> {
         let counted = count.count(self.plain.run_as.as_ref());
-        let counted = counted.and_then(|n| match half {
-            None => Ok(n),
-            Some(half) => n.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
-                why: "twice the iterations took no more instructions".into(),
-                said: String::new(),
-            }),
-        });
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let started_ns = ran.launched.exec_ns.saturating_sub(destination.clock_origin_ns);
             let mut row = Row {

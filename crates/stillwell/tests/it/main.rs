@@ -34,6 +34,7 @@ mod failures;
 mod fair_play;
 mod files;
 mod gate;
+mod gate_counts;
 mod gate_failures;
 mod guardian;
 mod hanging;

@@ -25,6 +25,8 @@ use super::suite::{SuiteRequest, measure};
 use super::together;
 use super::trees::Trees;
 
+/// Other programs may take half of the time.
+const MARGIN: f64 = 2.0;
 /// Largest share of the budget that is kept for counts.
 const SHARE: f64 = 0.4;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
@@ -110,12 +112,18 @@ impl Counting {
             ends_ns: monotonic_ns() + left_ns,
             pace: 1.0,
             n_sums: 0,
+            n_failed: 0,
+            n_failed_max: open.len().min(2) as u32,
             was_interrupted: false,
         };
         // The processor's counts never repeat to the last instruction.
         let summed = if self.counter == InstructionCounter::Pmu { &[] } else { &*open };
         for same in together::the_same(&mut sessions, summed)? {
             work.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
+        }
+        if sessions.has_failed() {
+            work.uncounted.push("no program could be executed by what counts".into());
+            return Ok(work);
         }
         let is_left =
             |it: &&Countable<'_>| !work.counted.iter().any(|(name, _)| *name == it.timed.name);
@@ -164,16 +172,18 @@ impl Counting {
             if harness.is_none_or(|harness| self.refusal(harness).is_some()) {
                 continue;
             }
-            let process_ns = process_ns(&self.counter, pair.listing_ns as f64, COUNTED_NS);
+            let process_ns = process_ns(&self.counter, pair.listing_cpu_ns as f64, COUNTED_NS);
             let n_listed = listed.len() as f64;
-            let n_processes = match self.counter {
-                InstructionCounter::Pmu => n_listed * PROCESSES,
-                InstructionCounter::Valgrind { .. } => together::n_processes(n_listed) + PROCESSES,
+            let [first, all] = match self.counter {
+                InstructionCounter::Pmu => [PROCESSES, n_listed * PROCESSES],
+                InstructionCounter::Valgrind { .. } => {
+                    [together::PROCESSES, together::n_processes(n_listed) + PROCESSES]
+                }
             };
-            all_ns += process_ns * n_processes;
-            has_time |= process_ns * PROCESSES < most_ns;
+            all_ns += process_ns * all;
+            has_time |= process_ns * first < most_ns;
         }
-        if has_time { all_ns.min(most_ns) as u64 } else { 0 }
+        if has_time { (all_ns * MARGIN).min(most_ns) as u64 } else { 0 }
     }
 
     /// Why the benchmarks of a framework cannot be counted.
@@ -233,10 +243,17 @@ pub(super) struct CountingSessions<'a> {
     /// Time of the last sum ÷ the expected time.
     pace: f64,
     n_sums: u32,
+    n_failed: u32,
+    /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
+    n_failed_max: u32,
     was_interrupted: bool,
 }
 
 impl CountingSessions<'_> {
+    pub(super) fn has_failed(&self) -> bool {
+        self.n_failed == self.n_sums && self.n_failed >= self.n_failed_max.max(1)
+    }
+
     pub(super) fn left_ns(&self) -> f64 {
         let left_ns = self.ends_ns.saturating_sub(monotonic_ns());
         if self.was_interrupted { 0.0 } else { left_ns as f64 }
@@ -263,19 +280,21 @@ impl CountingSessions<'_> {
     }
 
     /// Counts a pair with a single benchmark in a single block. Returns whether both builds execute the same number of
-    /// instructions; `None` without counts.
-    pub(super) fn is_same(&mut self, pair: Pair, expected_ns: f64) -> Result<Option<bool>> {
+    /// instructions.
+    pub(super) fn is_same(&mut self, pair: Pair, expected_ns: f64) -> Result<bool> {
         self.n_sums += 1;
+        self.n_failed += 1;
         let folder = format!("{FOLDER}-{}", self.n_sums);
         let started_ns = monotonic_ns();
         let counted = self.measure(&[pair], folder, Some(1))?;
         self.pace *= (monotonic_ns() - started_ns) as f64 / expected_ns;
-        let Some(counted) = counted else { return Ok(None) };
+        let Some(counted) = counted else { return Ok(false) };
         let rows = &counted.record.rows;
         let of = |at: usize| rows.get(at, Metric::Instructions).filter(|_| rows.is_measurement(at));
         let counts: Vec<Option<u64>> = (0..rows.len()).map(of).collect();
-        let [Some(old), Some(new)] = counts[..] else { return Ok(None) };
-        Ok(Some(old == new))
+        let [Some(old), Some(new)] = counts[..] else { return Ok(false) };
+        self.n_failed -= 1;
+        Ok(old == new)
     }
 
     /// Expected time for processes that execute all of these benchmarks, ns.
@@ -285,7 +304,12 @@ impl CountingSessions<'_> {
             1.5 * countable(it.harness, 1) as f64 * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
-        let programs_ns = benchmarks.iter().map(|it| (it.timed.process_ns - TIMED_NS).max(0.0));
+        // The program also makes its list, and its statistics of times are longer than those of counts.
+        let own_ns = |it: &Countable<'_>| {
+            let listing_ns = self.pairs[it.pair].listing_cpu_ns as f64;
+            (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, listing_ns)
+        };
+        let programs_ns = benchmarks.iter().map(own_ns);
         let program_ns = programs_ns.fold(0.0, f64::max);
         let process_ns = process_ns(self.counter, program_ns, iterations_ns.max(COUNTED_NS));
         self.pace * n_processes * process_ns
@@ -318,8 +342,8 @@ pub(super) struct Timed {
     ratio: f64,
     /// Time of an iteration, ns.
     pub iteration_ns: Option<f64>,
-    /// Time of a process, ns.
-    process_ns: f64,
+    /// CPU time of a process, ns.
+    process_cpu_ns: f64,
     system_share: f64,
 }
 
@@ -335,7 +359,7 @@ impl Timed {
                 is_open: judgement.answer(limit) == GateAnswer::Undecided,
                 ratio: judgement.interval.map_or(1.0, |interval| interval.ratio),
                 iteration_ns: times.map(|times| times.median.value),
-                process_ns: mean(record, Metric::WallNs, &arms).unwrap_or(0.0),
+                process_cpu_ns: 1e3 * cpu_us(record, &arms).iter().sum::<f64>(),
                 system_share: arms
                     .map(|arm| system_share(record, arm))
                     .into_iter()
@@ -350,7 +374,11 @@ impl Timed {
 fn process_ns(counter: &InstructionCounter, program_ns: f64, iterations_ns: f64) -> f64 {
     match counter {
         InstructionCounter::Pmu => program_ns + iterations_ns,
-        InstructionCounter::Valgrind { .. } => START_NS + SLOWER * (program_ns + iterations_ns),
+        InstructionCounter::Valgrind { .. } => {
+            // Both processes of a count run at the same time.
+            let at_once = std::thread::available_parallelism().map_or(1, |n| n.get().min(2));
+            (START_NS + SLOWER * (program_ns + iterations_ns)) / at_once as f64
+        }
     }
 }
 
@@ -361,10 +389,14 @@ fn mean(record: &Record, metric: Metric, arms: &[usize]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Mean user and system time of the processes of these arms, µs.
+fn cpu_us(record: &Record, arms: &[usize]) -> [f64; 2] {
+    [Metric::UserUs, Metric::SysUs].map(|metric| mean(record, metric, arms).unwrap_or(0.0))
+}
+
 /// The share of system time in the CPU time of an arm's processes.
 fn system_share(record: &Record, arm: usize) -> f64 {
-    let us = |metric| mean(record, metric, &[arm]).unwrap_or(0.0);
-    let (user_us, system_us) = (us(Metric::UserUs), us(Metric::SysUs));
+    let [user_us, system_us] = cpu_us(record, &[arm]);
     let all_us = user_us + system_us;
     if all_us > 0.0 { system_us / all_us } else { 0.0 }
 }

@@ -28,8 +28,8 @@ pub(super) struct Pair {
     pub files: Option<[PathBuf; 2]>,
     /// The benchmarks in both builds, as each build lists them.
     pub common: [Vec<ProgramBenchmark>; 2],
-    /// Time of the old program for its list.
-    pub listing_ns: u64,
+    /// CPU time of the old program for its list, ns.
+    pub listing_cpu_ns: u64,
 }
 
 impl Pair {
@@ -186,7 +186,7 @@ impl Changes {
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();
-                let listing_ns = old.took_ns;
+                let listing_cpu_ns = old.cpu_ns;
                 // Ignore failures that occur in both builds when both list the same benchmarks.
                 let is_same = old
                     .benchmarks
@@ -207,7 +207,7 @@ impl Changes {
                 let [old, new] = files;
                 let files = if is_command { None } else { old.zip(new).map(<[PathBuf; 2]>::from) };
                 if !common[0].is_empty() {
-                    self.pairs.push(Pair { name: name.into(), files, common, listing_ns });
+                    self.pairs.push(Pair { name: name.into(), files, common, listing_cpu_ns });
                 }
             }
             (Err(why), _) => self.failing.push(format!("{name} (base): {}", joined(&why))),

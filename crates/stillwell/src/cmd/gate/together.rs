@@ -10,13 +10,11 @@ use model::harness::command_of_all;
 use record::plan::programs::ProgramBenchmark;
 
 /// Processes of a sum: one with n iterations of each benchmark and one with twice as many, of both builds.
-const PROCESSES: f64 = 4.0;
+pub(super) const PROCESSES: f64 = 4.0;
 /// Largest share of the time for all sums. The benchmarks that differ need the rest.
 const SHARE: f64 = 0.7;
 /// Largest share of the time for one sum.
-const SHARE_OF_ONE: f64 = 0.25;
-/// The search ends after so many sums without a count.
-const FAILURES_MAX: u32 = 3;
+const SHARE_OF_ONE: f64 = 0.35;
 
 /// Processes of the search among so many benchmarks if one differs.
 pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
@@ -30,17 +28,11 @@ pub(super) fn the_same<'a>(
 ) -> Result<Vec<Vec<Countable<'a>>>> {
     let all_ns = sessions.left_ns();
     let (least_left_ns, most_ns) = (all_ns * (1.0 - SHARE), all_ns * SHARE_OF_ONE);
-    let mut search = Search {
-        sessions,
-        least_left_ns,
-        most_ns,
-        long: Vec::new(),
-        same: Vec::new(),
-        n_failed: 0,
-    };
+    let mut search =
+        Search { sessions, least_left_ns, most_ns, long: Vec::new(), same: Vec::new() };
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
-        if of_pair.len() > 1 && search.pair(&of_pair).is_some() {
+        if search.pair(&of_pair).is_some() {
             search.split(&of_pair, false)?;
         }
     }
@@ -60,7 +52,6 @@ struct Search<'s, 'p, 'a> {
     /// Benchmarks that take too long for a sum with others.
     long: Vec<Countable<'a>>,
     same: Vec<Vec<Countable<'a>>>,
-    n_failed: u32,
 }
 
 impl<'a> Search<'_, '_, 'a> {
@@ -74,13 +65,10 @@ impl<'a> Search<'_, '_, 'a> {
             }
             let Some(pair) = self.pair(benchmarks) else { return Ok(false) };
             let is_late = self.sessions.left_ns() - expected_ns < self.least_left_ns;
-            // One of the benchmarks may fail, or whatever is counted fails.
-            if is_late || self.n_failed >= FAILURES_MAX {
+            if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
-            let is_same = self.sessions.is_same(pair, expected_ns)?;
-            self.n_failed += u32::from(is_same.is_none());
-            if is_same == Some(true) {
+            if self.sessions.is_same(pair, expected_ns)? {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);
             }
@@ -112,7 +100,10 @@ impl<'a> Search<'_, '_, 'a> {
         let together: Vec<String> = benchmarks.iter().map(|it| it.listed.name.clone()).collect();
         command_of_all(first.harness, &["program".into()], &together)?;
         let ns = benchmarks.iter().map(|it| it.timed.iteration_ns).sum::<Option<f64>>();
-        let name = format!("{} and {} others", first.listed.name, together.len() - 1);
+        let name = match together.len() {
+            1 => first.listed.name.clone(),
+            n => format!("{} and {} others", first.listed.name, n - 1),
+        };
         let sum = ProgramBenchmark { name, iteration_ns: ns, together, ..first.listed.clone() };
         let pair = &self.sessions.pairs[first.pair];
         let common = [vec![sum.clone()], vec![sum]];

@@ -1,0 +1,142 @@
+//! Gates that count instructions: with a valgrind that takes a program's word for its count, so that a count takes
+//! milliseconds.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran};
+use crate::harnesses::libtest;
+
+const VALGRIND: &str = r#"#!/bin/sh
+[ "$1" = --version ] && exec echo valgrind-3.19.0
+while [ "$1" != -- ]; do
+    case $1 in --cachegrind-out-file=*) COUNT_FILE=${1#*=} ;; esac
+    shift
+done
+shift
+export COUNT_FILE="${COUNT_FILE%\%p}$$"
+exec "$@"
+"#;
+
+/// A program of Google Benchmark whose times vary by more than half from process to process.
+const PROGRAM: &str = r#"#!/bin/sh
+iterations=100 sum=1000 out= comma=
+for word; do
+    case $word in
+    --help) exec echo '[--benchmark_list_tests={true|false}] [--benchmark_filter=<regex>]' ;;
+    --benchmark_list_tests*) exec printf '%s\n' NAMES ;;
+    --benchmark_filter=*) filter=${word#*=} ;;
+    --benchmark_min_time=*x) REFUSES iterations=${word#*=} iterations=${iterations%x} ;;
+    esac
+done
+for name in NAMES; do
+    case $filter in *"$name"*) ;; *) continue ;; esac
+    rounds=1000
+    [ $name = BM_d ] && rounds=ROUNDS
+    sum=$((sum + iterations * rounds))
+    out="$out$comma{\"name\": \"$name\", \"real_time\": $((3000 + $$ * 40503 % 4096)), \"time_unit\": \"ns\"}"
+    comma=', '
+done
+[ "$COUNT_FILE" ] && echo "summary: $sum" > "$COUNT_FILE"
+echo "{\"benchmarks\": [$out]}"
+"#;
+
+/// Two builds with these benchmarks, of which `BM_d` takes so many rounds. An old version refuses a number of iterations.
+fn builds(names: &str, rounds: [u32; 2], is_old: bool) -> Bench {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("tools")).unwrap();
+    bench.script("tools/valgrind", VALGRIND);
+    for (side, rounds) in ["old", "new"].into_iter().zip(rounds) {
+        std::fs::create_dir(bench.path(side)).unwrap();
+        let program = PROGRAM.replace("NAMES", names).replace("ROUNDS", &rounds.to_string());
+        let refuses = if is_old { "exit 1;" } else { "" };
+        bench.script(&format!("{side}/sums"), &program.replace("REFUSES", refuses));
+    }
+    bench
+}
+
+fn gate(bench: &Bench, options: &[&str]) -> Ran {
+    let path = format!("{}:{}", bench.path("tools").display(), std::env::var("PATH").unwrap());
+    let fixed =
+        ["gate", "--old", "old", "--new", "new", "--select", "all", "--counter", "valgrind"];
+    let files = ["--json", "g.json", "--markdown", "c.md", "--junit", "j.xml", "-o", "out.suite"];
+    let mut command = bench.command(env!("CARGO_BIN_EXE_stillwell"));
+    Ran::from(command.args(fixed).args(files).args(options).env("PATH", path).output().unwrap())
+}
+
+fn document(bench: &Bench) -> Value {
+    serde_json::from_str(&bench.read("g.json")).unwrap()
+}
+
+/// One of six benchmarks does more work: sums of the others are the same.
+#[test]
+fn more_work_fails_a_gate_whose_times_cannot_tell() {
+    let bench = builds("BM_loop BM_a BM_b BM_c BM_d BM_e", [1000, 1100], false);
+    let ran = gate(&bench, &["--budget", "12s"]).ends_with(1);
+    let said = ran.stdout.replace("\n      ", " ");
+    let worst = "gate: fail: BM_d (the worst of 6 benchmarks): does 10.0 % more work";
+    assert!(said.contains(worst), "{said}");
+    let document = document(&bench);
+    let rows = document["benchmarks"].as_array().unwrap();
+    for row in rows {
+        let (ratio, n) =
+            (&row["instructions"]["ratio"]["ratio"], &row["instructions"]["n_together"]);
+        let (answer, by) = (row["answer"].as_str().unwrap(), row["by"].as_str().unwrap());
+        if row["name"] == "BM_d" {
+            assert_eq!((answer, by, n), ("fail", "more_work", &1.into()));
+            assert_eq!(ratio, 1.1, "the fixed part cancels");
+        } else {
+            assert_eq!((answer, by), ("pass", "same_work"), "{row}");
+            assert_eq!(ratio, 1.0);
+        }
+    }
+    let n_together = rows.iter().filter_map(|it| it["instructions"]["n_together"].as_u64());
+    assert!(n_together.filter(|n| *n > 1).count() >= 3, "{document}");
+    let comment = bench.read("c.md");
+    assert!(comment.contains("| instructions (valgrind) |"), "{comment}");
+    assert!(comment.contains("| the same, as a sum of "), "{comment}");
+    assert!(comment.contains("| +10.0 % | **does 10.0 % more work** |"), "{comment}");
+    assert!(comment.contains("6 benchmarks: 1 with more work, 5 with the same work."), "{comment}");
+    assert!(bench.read("j.xml").contains("<failure message=\"does 10.0 % more work"));
+    assert!(bench.path("out.suite/instructions").is_dir());
+}
+
+#[test]
+fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
+    let bench = builds("BM_a BM_d", [1000, 1000], false);
+    // On a quiet machine the times can exclude 1 %, but not this.
+    gate(&bench, &["--budget", "8s", "--fail-on", "slower:0.15%"]).ends_with(0);
+    let found = &document(&bench)["benchmarks"][0];
+    assert_eq!((&found["answer"], &found["by"]), (&"pass".into(), &"same_work".into()));
+    // One sum of both has answered.
+    assert_eq!(found["instructions"]["n_together"], 2);
+    assert!(bench.path("out.suite/instructions-1").is_dir());
+    assert!(!bench.path("out.suite/instructions-2").exists());
+    assert!(bench.read("c.md").contains("the same work; "), "{}", bench.read("c.md"));
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
+    assert_eq!(document(&bench)["counter"], Value::Null);
+}
+
+/// Google Benchmark before 1.8 refuses a number of iterations. The times keep their answer.
+#[test]
+fn a_program_that_cannot_be_counted_leaves_the_answer_to_its_times() {
+    let bench = builds("BM_a", [1000, 1000], true);
+    let ran = gate(&bench, &["--budget", "8s", "--fail-on", "slower:0.15%"]).ends_with(3);
+    assert!(ran.stdout.contains("gate: not decided: BM_a"), "{ran:#?}");
+    let why = document(&bench)["uncounted"].to_string();
+    assert!(why.contains("no program could be executed by what counts"), "{why}");
+}
+
+/// libtest has no fixed number of iterations, so no time is kept for counts.
+#[test]
+fn without_a_benchmark_that_can_be_counted_times_have_all_of_the_budget() {
+    let bench = builds("BM_a", [1000, 1000], false);
+    for (side, ns) in [("old", 500), ("new", 501)] {
+        bench.script(&format!("{side}/sums"), &libtest(ns));
+    }
+    let said =
+        gate(&bench, &["--budget", "2s", "--instructions", "on"]).stdout.replace("\n      ", " ");
+    assert_eq!(said.matches("the benchmarks of libtest: ").count(), 1, "{said}");
+    let suite: Value = serde_json::from_str(&bench.read("out.suite/suite.json")).unwrap();
+    assert_eq!(suite["suite"]["budget_ns"], 2_000_000_000_u64);
+}
