@@ -4,6 +4,9 @@
 //! The kernel stops each reading and asks this process (seccomp_unotify(2)). It sees only readings by system call: valgrind
 //! hides the vDSO, by which a program reads the clock otherwise. What is no clock of the machine, as the CPU time of a thread,
 //! goes on in the same steps.
+//!
+//! Random numbers (getrandom(2)) are the same in each run too. They seed the hash tables of many languages, in which a search
+//! takes longer or shorter with them.
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::collections::HashMap;
@@ -24,12 +27,16 @@ use host::terminal;
 use model::harness::CLOCK_STEP_NS;
 use model::values::exit_code::ERROR;
 use model::words::in_words;
+use stats::Stream;
 
 /// `argv[0]` that makes this program run a command with such a clock.
 const ARGV0: &str = "stillwell-stepped-clock";
 /// Longest time between two looks at the command without pidfds (Linux before 5.3), ns.
 const LOOK_NS: u64 = 10_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
+const DAY_S: u64 = 86_400;
+/// The kernel interrupts no shorter request (getrandom(2)).
+const RANDOM_BYTES_MAX: u64 = 256;
 
 /// The arguments of this program in front of those of the command.
 pub fn wrapped(argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -63,7 +70,7 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
     drop(command);
     let listener = CallListener::receive(&ours).context(refused)?.context(refused)?;
     let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-    let mut clock = SteppedClock::default();
+    let mut clock = SteppedClock::start();
     loop {
         let mut fds = vec![PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
         fds.extend(ended.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
@@ -80,23 +87,30 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
 
 /// The system calls that read a clock.
 fn calls() -> Vec<libc::c_long> {
-    let mut calls = vec![libc::SYS_clock_gettime, libc::SYS_gettimeofday];
+    let mut calls = vec![libc::SYS_clock_gettime, libc::SYS_gettimeofday, libc::SYS_getrandom];
     #[cfg(target_arch = "x86_64")]
     calls.push(libc::SYS_time);
     calls
 }
 
 /// The readings so far, and when each clock began.
-#[derive(Default)]
 struct SteppedClock {
+    random: Stream,
     n_readings: u64,
-    /// Whole seconds, so that differences of two readings are computed with the same instructions in each run.
+    /// Whole days, so that the runs of a session read the same times: criterion seeds its random numbers with one.
     begins_s: HashMap<u64, u64>,
 }
 
 impl SteppedClock {
+    fn start() -> Self {
+        Self { random: Stream::new(0), n_readings: 0, begins_s: HashMap::new() }
+    }
+
     /// Answers a reading.
     fn answer(&mut self, listener: &CallListener, call: StoppedCall) -> std::io::Result<()> {
+        if call.number == libc::SYS_getrandom {
+            return self.answer_getrandom(listener, call);
+        }
         let is_gettime = call.number == libc::SYS_clock_gettime;
         let (clock, address) = match call.arguments {
             [clock, address, ..] if is_gettime => (clock, address),
@@ -111,13 +125,32 @@ impl SteppedClock {
         let ns = self.next_ns(clock);
         let part = if is_gettime { ns % NS_PER_S } else { ns % NS_PER_S / 1000 };
         let words = [ns / NS_PER_S, part].map(u64::to_ne_bytes);
-        listener.answer(call, address, words.as_flattened())
+        listener.answer(call, address, words.as_flattened(), 0)
     }
 
-    /// The next reading of this clock, ns. It begins near the machine's, because a program may wait for a time of it.
+    /// Answers with the same numbers in each run.
+    fn answer_getrandom(
+        &mut self,
+        listener: &CallListener,
+        call: StoppedCall,
+    ) -> std::io::Result<()> {
+        let [address, n_bytes, ..] = call.arguments;
+        if !call.is_native || address == 0 || n_bytes > RANDOM_BYTES_MAX {
+            listener.let_go_on(call);
+            return Ok(());
+        }
+        let bytes: Vec<u8> =
+            (0..n_bytes.div_ceil(8)).flat_map(|_| self.random.next_u64().to_ne_bytes()).collect();
+        listener.answer(call, address, &bytes[..n_bytes as usize], n_bytes.cast_signed())
+    }
+
+    /// The next reading of this clock, ns. It begins before the machine's, because a program may wait for a time of it.
     fn next_ns(&mut self, clock: u64) -> u64 {
         self.n_readings += 1;
-        let begins_s = *self.begins_s.entry(clock).or_insert_with(|| now_s(clock));
+        let begins_s = *self.begins_s.entry(clock).or_insert_with(|| {
+            let now_s = now_s(clock);
+            now_s - now_s % DAY_S
+        });
         begins_s * NS_PER_S + self.n_readings * CLOCK_STEP_NS
     }
 }
@@ -140,7 +173,7 @@ mod tests {
 
     #[test]
     fn each_reading_is_a_step_later() {
-        let mut clock = SteppedClock::default();
+        let mut clock = SteppedClock::start();
         let readings: Vec<u64> = [1, 1, 4, 1].map(|it| clock.next_ns(it)).to_vec();
         assert_eq!(readings[1] - readings[0], CLOCK_STEP_NS);
         assert_eq!(readings[3] - readings[1], 2 * CLOCK_STEP_NS);

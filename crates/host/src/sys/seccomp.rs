@@ -186,9 +186,15 @@ impl CallListener {
         }
     }
 
-    /// Ends a call with success in the place of the kernel, after these bytes are written to an address of its process.
-    /// Errors: the process has ended meanwhile, or its memory may not be written.
-    pub fn answer(&self, call: StoppedCall, address: u64, bytes: &[u8]) -> io::Result<()> {
+    /// Ends a call with this result in the place of the kernel, after these bytes are written to an address of its
+    /// process. Errors: the process has ended meanwhile, or its memory may not be written.
+    pub fn answer(
+        &self,
+        call: StoppedCall,
+        address: u64,
+        bytes: &[u8],
+        result: i64,
+    ) -> io::Result<()> {
         // SAFETY: the kernel reads `bytes`, checks the other address, and reads a struct of this type, for which zeros are valid.
         unsafe {
             let from =
@@ -200,6 +206,7 @@ impl CallListener {
             }
             let mut answer: libc::seccomp_notif_resp = std::mem::zeroed();
             answer.id = call.id;
+            answer.val = result;
             libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer);
         }
         Ok(())

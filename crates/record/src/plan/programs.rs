@@ -31,6 +31,8 @@ pub(super) const LONGER: u64 = 3;
 /// Time of the counted iterations, if the time of one is known. The framework's own work, such as printing one digit
 /// more, is then below a thousandth.
 const COUNTED_NS: f64 = 3e6;
+/// The same for several benchmarks, of which each is a part of it.
+const COUNTED_TOGETHER_NS: f64 = 2.0 * COUNTED_NS;
 const COUNTED_MAX: u64 = 10_000_000;
 /// Fewest processes for ending a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
@@ -138,7 +140,8 @@ fn counted_arm(
 ) -> Result<Arm> {
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = harness_arm(program, harness, iteration_ns, None);
-    let n = iteration_ns.map_or(1, |ns| (COUNTED_NS / ns.max(1e-3)) as u64);
+    let counted_ns = if together.is_empty() { COUNTED_NS } else { COUNTED_TOGETHER_NS };
+    let n = iteration_ns.map_or(1, |ns| (counted_ns / ns.max(1e-3)) as u64);
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
         let command = command_of_all(harness, &program.argv, together);

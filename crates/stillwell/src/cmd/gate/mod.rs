@@ -1,6 +1,8 @@
 //! `gate`: finds the benchmark programs of two builds, measures them as one suite, and writes what a pull request shows.
 
+mod countable;
 mod counting;
+mod counting_sessions;
 mod files;
 mod pairs;
 mod same;

@@ -1,10 +1,13 @@
-//! Counts many benchmarks as one sum. If both builds execute the same number of instructions to the last, each of the
-//! benchmarks does the same work, and one count has answered for all; otherwise the sum is split, until the benchmarks
-//! that differ are alone. Changes that cancel each other exactly are not seen.
+//! Counts many benchmarks as one sum. If both builds execute the same number of instructions, each of the benchmarks does
+//! the same work, and one count has answered for all; otherwise the sum is split, until the benchmarks that differ are
+//! alone. Changes that cancel each other are not seen.
 
 use anyhow::Result;
 
-use super::counting::{Countable, CountingSessions};
+use analysis::exact::SAME_WORK;
+
+use super::countable::Countable;
+use super::counting_sessions::CountingSessions;
 use super::pairs::Pair;
 use model::harness::command_of_all;
 use record::plan::programs::ProgramBenchmark;
@@ -13,6 +16,8 @@ use record::plan::programs::ProgramBenchmark;
 pub(super) const PROCESSES: f64 = 4.0;
 /// Largest share of the time for all sums. The benchmarks that differ need the rest.
 const SHARE: f64 = 0.7;
+/// Longest iteration of a sum ÷ its shortest.
+const ALIKE: f64 = 4.0;
 /// Largest share of the time for one sum.
 const SHARE_OF_ONE: f64 = 0.35;
 
@@ -33,7 +38,9 @@ pub(super) fn the_same<'a>(
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
         if search.pair(&of_pair).is_some() {
-            search.split(&of_pair, false)?;
+            for alike in alike(&of_pair) {
+                search.split(&alike, false)?;
+            }
         }
     }
     for one in std::mem::take(&mut search.long) {
@@ -68,7 +75,7 @@ impl<'a> Search<'_, '_, 'a> {
             if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
-            if self.sessions.is_same(pair, expected_ns)? {
+            if self.sessions.is_same(pair, expected_ns, tolerance(benchmarks))? {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);
             }
@@ -109,4 +116,26 @@ impl<'a> Search<'_, '_, 'a> {
         let common = [vec![sum.clone()], vec![sum]];
         Some(Pair { common, ..pair.clone() })
     }
+}
+
+/// The benchmarks in groups with iterations of similar length: a change of the shortest must be visible in the sum.
+fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
+    let ns = |it: &Countable<'_>| it.timed.iteration_ns.unwrap_or(0.0);
+    let mut left = benchmarks.to_vec();
+    let mut groups = Vec::new();
+    while let Some(shortest) = left.iter().map(ns).min_by(f64::total_cmp) {
+        let (group, rest): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|it| ns(it) <= ALIKE * shortest);
+        groups.push(group);
+        left = rest;
+    }
+    groups
+}
+
+/// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
+/// Threads of a framework wait for each other, so that even the same program may execute some instructions more.
+fn tolerance(benchmarks: &[Countable<'_>]) -> f64 {
+    let ns = || benchmarks.iter().map(|it| it.timed.iteration_ns.unwrap_or(0.0));
+    let share = ns().fold(f64::INFINITY, f64::min) / ns().sum::<f64>();
+    if share > 0.0 { SAME_WORK * share } else { 0.0 }
 }

@@ -1,0 +1,145 @@
+//! The sessions that count a gate's instructions, and the time that they are expected to need.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::cmd::assessment::Assessment;
+use measure::clock::monotonic_ns;
+use model::harness::countable;
+use model::spec::GateVerb;
+use model::values::exit_code;
+use model::values::metric::Metric;
+use record::plan::InstructionCounter;
+
+use super::countable::Countable;
+use super::pairs::Pair;
+use super::suite::{SuiteRequest, measure};
+use super::trees::Trees;
+
+/// Processes of a count: two in each of three blocks of both builds.
+pub(super) const PROCESSES: f64 = 12.0;
+/// Valgrind's start, ns, and its time as a multiple of the program's own.
+const START_NS: f64 = 0.3e9;
+const SLOWER: f64 = 40.0;
+/// Length of a process's iterations, ns: at least, if it is timed; on average, if it is counted.
+const TIMED_NS: f64 = 12e6;
+pub(super) const COUNTED_NS: f64 = 4.5e6;
+/// The directory for records of counts, in the directory of the gate's records.
+pub(super) const FOLDER: &str = "instructions";
+
+/// Runs the sessions of counts, up to the end of the budget.
+pub(super) struct CountingSessions<'a> {
+    pub verb: &'a GateVerb,
+    pub trees: &'a Trees,
+    pub pairs: &'a [Pair],
+    pub counter: &'a InstructionCounter,
+    /// The gate's directory.
+    pub directory: &'a Path,
+    pub alpha_pct: f64,
+    pub ends_ns: u64,
+    /// Time of the last sum ÷ the expected time.
+    pub pace: f64,
+    pub n_sums: u32,
+    pub n_failed: u32,
+    /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
+    pub n_failed_max: u32,
+    pub was_interrupted: bool,
+}
+
+impl CountingSessions<'_> {
+    pub(super) fn has_failed(&self) -> bool {
+        self.n_failed == self.n_sums && self.n_failed >= self.n_failed_max.max(1)
+    }
+
+    pub(super) fn left_ns(&self) -> f64 {
+        let left_ns = self.ends_ns.saturating_sub(monotonic_ns());
+        if self.was_interrupted { 0.0 } else { left_ns as f64 }
+    }
+
+    /// Counts these pairs. `None` without a single count.
+    pub(super) fn measure(
+        &mut self,
+        pairs: &[Pair],
+        folder: String,
+        n_blocks: Option<u32>,
+    ) -> Result<Option<Assessment>> {
+        let request = SuiteRequest {
+            budget_ns: self.left_ns() as u64,
+            alpha_pct: self.alpha_pct,
+            directory: &self.directory.join(folder),
+            counter: Some(self.counter.choice()),
+            n_blocks,
+            are_named: self.pairs.len() > 1,
+        };
+        let (counted, code) = measure(self.verb, self.trees, pairs, &request, &[])?;
+        self.was_interrupted = code == exit_code::INTERRUPTED;
+        Ok(counted)
+    }
+
+    /// Counts a pair with a single benchmark in a single block. Returns whether both builds execute the same number of
+    /// instructions, up to this share of them.
+    pub(super) fn is_same(&mut self, pair: Pair, expected_ns: f64, tolerance: f64) -> Result<bool> {
+        self.n_sums += 1;
+        self.n_failed += 1;
+        let folder = format!("{FOLDER}-{}", self.n_sums);
+        let started_ns = monotonic_ns();
+        let counted = self.measure(&[pair], folder, Some(1))?;
+        self.pace *= (monotonic_ns() - started_ns) as f64 / expected_ns;
+        let Some(counted) = counted else { return Ok(false) };
+        let rows = &counted.record.rows;
+        let of = |at: usize| rows.get(at, Metric::Instructions).filter(|_| rows.is_measurement(at));
+        let counts: Vec<Option<u64>> = (0..rows.len()).map(of).collect();
+        let [Some(old), Some(new)] = counts[..] else { return Ok(false) };
+        self.n_failed -= 1;
+        Ok(old.abs_diff(new) as f64 <= tolerance * old as f64)
+    }
+
+    /// Expected time for processes that execute all of these benchmarks, ns.
+    pub(super) fn expected_ns(&self, benchmarks: &[Countable<'_>], n_processes: f64) -> f64 {
+        let iterations_ns = |it: &Countable<'_>| {
+            // One of two processes has twice as many iterations.
+            1.5 * countable(it.harness, 1) as f64 * it.timed.iteration_ns.unwrap_or(0.0)
+        };
+        let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
+        // The program also makes its list, and its statistics of times are longer than those of counts.
+        let own_ns = |it: &Countable<'_>| {
+            let listing_ns = self.pairs[it.pair].listing_cpu_ns as f64;
+            (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, listing_ns)
+        };
+        let programs_ns = benchmarks.iter().map(own_ns);
+        let program_ns = programs_ns.fold(0.0, f64::max);
+        let process_ns = process_ns(self.counter, program_ns, iterations_ns.max(2.0 * COUNTED_NS));
+        self.pace * n_processes * process_ns
+    }
+
+    /// The pairs with the benchmarks that fit the time, in this order. The others are named.
+    pub(super) fn fitting(&self, open: &[Countable<'_>], uncounted: &mut Vec<String>) -> Vec<Pair> {
+        let mut left_ns = self.left_ns();
+        let mut kept = vec![Vec::new(); self.pairs.len()];
+        for one in open {
+            let expected_ns = self.expected_ns(&[*one], PROCESSES);
+            if expected_ns > left_ns {
+                let seconds = (expected_ns / 1e9).ceil();
+                uncounted.push(format!("{}: counting needs some {seconds} s", one.timed.name));
+            } else {
+                left_ns -= expected_ns;
+                kept[one.pair].push((one.listed.name.clone(), one.timed.iteration_ns));
+            }
+        }
+        let chosen = self.pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
+        chosen.map(|(pair, kept)| pair.with(kept)).collect()
+    }
+}
+
+/// Expected time of a process whose instructions are counted, ns.
+pub(super) fn process_ns(counter: &InstructionCounter, program_ns: f64, iterations_ns: f64) -> f64 {
+    match counter {
+        InstructionCounter::Pmu => program_ns + iterations_ns,
+        InstructionCounter::Valgrind { .. } => {
+            // Both processes of a count run at the same time.
+            let at_once = std::thread::available_parallelism().map_or(1, |n| n.get().min(2));
+            (START_NS + SLOWER * (program_ns + iterations_ns)) / at_once as f64
+        }
+    }
+}
