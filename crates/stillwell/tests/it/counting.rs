@@ -216,9 +216,11 @@ fn each_reading_of_the_clock_is_a_step_later() {
 #include <unistd.h>
 int main(int n, char **words) {
     struct timespec a, b;
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &a);
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &b);
-    printf("%ld", (b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec);
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &a);
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &b);
+    unsigned long random = 0;
+    long n_bytes = syscall(SYS_getrandom, &random, sizeof random, 0);
+    printf("%ld %ld %ld %lx", a.tv_sec % 86400, (b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec, n_bytes, random);
     fflush(stdout);
     if (n > 1) raise(SIGKILL);
     return 7;
@@ -231,11 +233,12 @@ int main(int n, char **words) {
         command.arg0("stillwell-stepped-clock").args(words).output().unwrap()
     };
     let ran = stepped(&["./p"]);
-    assert_eq!(
-        (&*String::from_utf8_lossy(&ran.stdout), ran.status.code()),
-        ("10000000", Some(7)),
-        "{ran:?}"
-    );
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    // Second of the day, step, bytes of a random number.
+    assert!(said.starts_with("0 10000000 8 "), "{ran:?}");
+    assert_eq!(ran.status.code(), Some(7));
+    assert!(!said.ends_with(" 0"), "it has a number: {said}");
+    assert_eq!(stepped(&["./p"]).stdout, ran.stdout, "each run has the same random numbers");
     assert_eq!(stepped(&["./p", "killed"]).status.code(), Some(128 + 9));
     let missing = stepped(&["./nothing"]);
     let said = String::from_utf8_lossy(&missing.stderr);

@@ -19,7 +19,7 @@ const SHARE: f64 = 0.7;
 /// Longest iteration of a sum ÷ its shortest.
 const ALIKE: f64 = 4.0;
 /// Largest share of the time for one sum.
-const SHARE_OF_ONE: f64 = 0.35;
+const SHARE_OF_ONE: f64 = 0.45;
 
 /// Processes of the search among so many benchmarks if one differs.
 pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
