@@ -7,7 +7,7 @@ use anyhow::Result;
 use analysis::exact::SAME_WORK;
 
 use super::countable::Countable;
-use super::counting_sessions::CountingSessions;
+use super::counting_sessions::{self, CountingSessions};
 use super::pairs::Pair;
 use model::harness::command_of_all;
 use record::plan::programs::ProgramBenchmark;
@@ -33,8 +33,14 @@ pub(super) fn the_same<'a>(
 ) -> Result<Vec<Vec<Countable<'a>>>> {
     let all_ns = sessions.left_ns();
     let (least_left_ns, most_ns) = (all_ns * (1.0 - SHARE), all_ns * SHARE_OF_ONE);
-    let mut search =
-        Search { sessions, least_left_ns, most_ns, long: Vec::new(), same: Vec::new() };
+    let mut search = Search {
+        sessions,
+        least_left_ns,
+        most_ns,
+        long: Vec::new(),
+        same: Vec::new(),
+        has_differed: false,
+    };
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
         if search.pair(&of_pair).is_some() {
@@ -59,6 +65,8 @@ struct Search<'s, 'p, 'a> {
     /// Benchmarks that take too long for a sum with others.
     long: Vec<Countable<'a>>,
     same: Vec<Vec<Countable<'a>>>,
+    /// Whether any sum differed.
+    has_differed: bool,
 }
 
 impl<'a> Search<'_, '_, 'a> {
@@ -71,7 +79,14 @@ impl<'a> Search<'_, '_, 'a> {
                 return self.without_longest(benchmarks);
             }
             let Some(pair) = self.pair(benchmarks) else { return Ok(false) };
-            let is_late = self.sessions.left_ns() - expected_ns < self.least_left_ns;
+            // Whichever differs has to be counted alone.
+            let alone_ns = if self.has_differed {
+                self.sessions.expected_ns(&benchmarks[..1], counting_sessions::PROCESSES)
+            } else {
+                0.0
+            };
+            let least_left_ns = self.least_left_ns.max(alone_ns);
+            let is_late = self.sessions.left_ns() - expected_ns < least_left_ns;
             if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
@@ -79,6 +94,7 @@ impl<'a> Search<'_, '_, 'a> {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);
             }
+            self.has_differed = true;
         }
         if benchmarks.len() > 1 {
             let (suspects, others) = benchmarks.split_at(benchmarks.len().div_ceil(3));
@@ -89,7 +105,6 @@ impl<'a> Search<'_, '_, 'a> {
     }
 
     fn without_longest(&mut self, benchmarks: &[Countable<'a>]) -> Result<bool> {
-        let ns = |it: &Countable<'_>| it.timed.iteration_ns.unwrap_or(0.0);
         let mut shorter = benchmarks.to_vec();
         let longest =
             (0..shorter.len()).max_by(|&a, &b| ns(&shorter[a]).total_cmp(&ns(&shorter[b])));
@@ -118,9 +133,13 @@ impl<'a> Search<'_, '_, 'a> {
     }
 }
 
+/// Time of an iteration, ns; zero if it is not known.
+fn ns(benchmark: &Countable<'_>) -> f64 {
+    benchmark.timed.iteration_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0)
+}
+
 /// The benchmarks in groups with iterations of similar length: a change of the shortest must be visible in the sum.
 fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
-    let ns = |it: &Countable<'_>| it.timed.iteration_ns.unwrap_or(0.0);
     let mut left = benchmarks.to_vec();
     let mut groups = Vec::new();
     while let Some(shortest) = left.iter().map(ns).min_by(f64::total_cmp) {
@@ -135,7 +154,7 @@ fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
 /// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
 /// Threads of a framework wait for each other, so that even the same program may execute some instructions more.
 fn tolerance(benchmarks: &[Countable<'_>]) -> f64 {
-    let ns = || benchmarks.iter().map(|it| it.timed.iteration_ns.unwrap_or(0.0));
-    let share = ns().fold(f64::INFINITY, f64::min) / ns().sum::<f64>();
+    let share = benchmarks.iter().map(ns).fold(f64::INFINITY, f64::min)
+        / benchmarks.iter().map(ns).sum::<f64>();
     if share > 0.0 { SAME_WORK * share } else { 0.0 }
 }
