@@ -9,7 +9,7 @@ use host::sys::{self, Attributes, CStrings, ChildStdio, Envp, LaunchError, Launc
 /// The processes beside the first one of a run.
 pub(super) struct Beside<'a> {
     pub argv: &'a CStrings,
-    /// Those of each.
+    /// The attributes of each process.
     pub attributes: &'a mut [Attributes],
 }
 

@@ -1,5 +1,7 @@
 //! Sessions of workers: statements in interpreters, and benchmarks of programs.
 
+mod statements;
+
 use std::collections::HashSet;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -9,7 +11,7 @@ use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
-use crate::plan::workers::{WorkerCode, Workers};
+use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
@@ -18,10 +20,12 @@ use model::harness::{
 };
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
-use model::spec::workers::{Affinity, BenchSpec, CodeOptions, SessionOptions, WorkerOptions};
+use model::spec::workers::{Affinity, BenchSpec, SessionOptions, WorkerOptions};
 use model::values::{
     Cpus, DecideOn, Estimand, Headline, MetricChoice, ProcessValue, parse_cpu_list,
 };
+
+pub use statements::{PYTHON, statements};
 
 /// A slice of a millisecond often falls between other programs' turns on the CPU, of some 3 ms each. Reading the clock
 /// takes a thousandth of the slice (docs/methodology.md, "Slices").
@@ -36,9 +40,6 @@ const COUNTED_TOGETHER_NS: f64 = 2.0 * COUNTED_NS;
 const COUNTED_MAX: u64 = 10_000_000;
 /// Fewest processes for ending a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
-/// The benchmark name of `timeit`: the standard library's module.
-const TIMEIT: &str = "timeit";
-pub const PYTHON: &str = "python3";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramBenchmark {
@@ -246,67 +247,6 @@ pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<St
     ensure!(!names.is_empty(), "the programs have no benchmark");
     names.retain(|name| asked.is_empty() || asked.contains(name));
     Ok(names)
-}
-
-/// The statements of `timeit`, each in each interpreter. Errors: an interpreter or a statement cannot be used, or there are
-/// too many names.
-pub fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
-    let mut pythons: Vec<&str> = code.compare_to.iter().map(String::as_str).collect();
-    pythons.extend(code.python.iter().map(String::as_str));
-    if code.python.is_empty() {
-        pythons.push(PYTHON);
-    }
-    let statements: Vec<&str> =
-        std::iter::once(statement).chain(code.vs.iter().map(String::as_str)).collect();
-    let n_arms = pythons.len() * statements.len();
-    ensure!(
-        code.arm_name.len() <= n_arms,
-        "--command-name is given {} times, but {n_arms} are compared",
-        code.arm_name.len()
-    );
-    let duplicate = code.duplicate.unwrap_or(1);
-    let mut arms = Vec::new();
-    for python in &pythons {
-        for statement in &statements {
-            ensure!(!python.trim().is_empty(), "--python is empty");
-            ensure!(!statement.contains('\0'), "a statement contains a NUL byte");
-            ensure!(
-                !statement.trim().is_empty(),
-                "a statement is empty; `pass` is the one that does nothing"
-            );
-            let argv = std::iter::once(*python).chain(code.python_arg.iter().map(String::as_str));
-            let label = match (pythons.len(), statements.len()) {
-                (1, _) => on_one_line(statement),
-                (_, 1) => (*python).to_owned(),
-                _ => format!("{python}: {}", on_one_line(statement)),
-            };
-            arms.push(Arm {
-                name: Some(code.arm_name.get(arms.len()).cloned().unwrap_or(label)),
-                argv: argv.map(String::from).collect(),
-                benchmark: Some(code.name.clone().unwrap_or_else(|| TIMEIT.into())),
-                inner_loops: code.inner_loops.unwrap_or(1) * u64::from(duplicate),
-                source: Some(WorkerCode {
-                    setup: code.setup.join("\n"),
-                    statement: (*statement).into(),
-                    teardown: code.teardown.join("\n"),
-                    duplicate,
-                }),
-                ..Arm::bare(statement, Role::Candidate)
-            });
-        }
-    }
-    Ok(arms)
-}
-
-/// A statement as a name: its lines behind each other.
-fn on_one_line(statement: &str) -> String {
-    let mut name = String::new();
-    for line in statement.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        name += if name.is_empty() || name.ends_with([':', ';']) { "" } else { ";" };
-        name += if name.is_empty() { "" } else { " " };
-        name += line;
-    }
-    name
 }
 
 /// Decides the plan of workers, such as those of `timeit`. Errors: see [`crate::plan::decide_session`].

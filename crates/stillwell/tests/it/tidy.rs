@@ -200,7 +200,8 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("record/src/plan/decide.rs", "these options of `run` are checked there"),
     ("record/src/plan/defaults.rs", "`--alpha` of all verbs that have it is checked there"),
     ("record/src/plan/parameters.rs", "these options of `run` are checked there"),
-    ("record/src/plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
+    ("record/src/plan/programs.rs", "these options of `bench` are checked there"),
+    ("record/src/plan/programs/statements.rs", "these options of `timeit` are checked there"),
     ("record/src/plan/revisions.rs", "these options of `run` are checked there"),
     ("record/src/plan/suite/mod.rs", "these options of `bench` are checked there"),
 ];

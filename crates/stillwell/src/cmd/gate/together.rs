@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use analysis::exact::SAME_WORK;
+use analysis::exact::{AGREE_WITHIN, SAME_WORK};
 
 use super::countable::Countable;
 use super::counting_sessions::{self, CountingSessions};
@@ -152,9 +152,10 @@ fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
 }
 
 /// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
-/// Threads of a framework wait for each other, so that even the same program may execute some instructions more.
+/// Threads of a framework wait for each other, so that even the same program may execute some instructions more. Counts that
+/// vary hardly ever agree within [`AGREE_WITHIN`] by chance.
 fn tolerance(benchmarks: &[Countable<'_>]) -> f64 {
     let share = benchmarks.iter().map(ns).fold(f64::INFINITY, f64::min)
         / benchmarks.iter().map(ns).sum::<f64>();
-    if share > 0.0 { SAME_WORK * share } else { 0.0 }
+    if share > 0.0 { (SAME_WORK * share).min(AGREE_WITHIN) } else { 0.0 }
 }
