@@ -84,7 +84,7 @@ fn again(earlier: &Plan, EarlierArm { index, argv }: &EarlierArm, directory: Opt
 /// Asks Python interpreters for function names, unless an arm has the variable.
 pub(super) fn ask_for_names(plan: &mut Plan) {
     for arm in &mut plan.arms {
-        if arm.environment.iter().all(|(name, _)| name != PYTHON_NAMES) {
+        if !arm.sets(PYTHON_NAMES) {
             arm.environment.push((PYTHON_NAMES.into(), "1".into()));
         }
     }

@@ -124,6 +124,11 @@ impl Arm {
         }
     }
 
+    /// Whether the arm gives this variable a value of its own.
+    pub fn sets(&self, variable: &str) -> bool {
+        self.environment.iter().any(|(name, _)| name == variable)
+    }
+
     /// The directory of a block, or of a warm-up.
     pub fn directory(&self, block: Option<u32>) -> Option<&str> {
         let n_directories = self.directories.len().max(1);

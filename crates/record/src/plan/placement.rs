@@ -36,8 +36,7 @@ impl ProcessPlan {
         &'a self,
         arm: &'a Arm,
     ) -> impl Iterator<Item = &'a (String, String)> {
-        let is_set = |name: &str| arm.environment.iter().any(|(other, _)| other == name);
-        self.thread_variables.iter().filter(move |(name, _)| !gives_way(name, is_set))
+        self.thread_variables.iter().filter(|(name, _)| !gives_way(name, |it| arm.sets(it)))
     }
 
     /// The thread variables and the arm's own, which override them.

@@ -261,7 +261,10 @@ impl BenchmarkPlanner<'_> {
                 arm.directories.clone_from(&variant.directories);
                 arm.git.clone_from(&variant.git);
                 arm.is_revision = !self.said.revisions.revisions.is_empty();
-                arm.environment.clone_from(&variant.environment);
+                // A program's arm has them already, and its framework's own.
+                let variables = variant.environment.iter();
+                let missing = variables.filter(|(name, _)| !arm.sets(name)).cloned();
+                arm.environment.extend(missing.collect::<Vec<_>>());
             }
         }
         plan

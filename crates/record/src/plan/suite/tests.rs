@@ -7,6 +7,7 @@ use clap::Parser as _;
 use super::*;
 use crate::plan::Arm;
 use host::{Facts, Git};
+use model::harness::Harness;
 use model::spec::suite::{SuiteItem, Text, Variant, parse};
 use model::spec::{Cli, Verb};
 
@@ -25,6 +26,16 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
 
 /// A suite whose variants are in these directories.
 fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
+    suite_of(None, directories, text, words)
+}
+
+/// The programs of this suite have a framework.
+fn suite_of(
+    harness: Option<Harness>,
+    directories: &[&str],
+    text: &str,
+    words: &[&str],
+) -> Result<Suite> {
     let text = format!("{TWO}{text}");
     let text = Text { path: Path::new("s.toml"), text: &text };
     let file = parse(text)?;
@@ -41,7 +52,7 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
         name: "inner".into(),
         inner_loops: 1,
         has_own_timer: false,
-        harness: None,
+        harness,
         iteration_ns: None,
         together: Vec::new(),
     };
@@ -162,6 +173,19 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     // A build has the variables of the variant.
     let expected = [("A", "x"), ("B", "x")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(environment_of(&variant), expected.into());
+}
+
+/// criterion's own variable is in addition to those of the suite.
+#[test]
+fn a_framework_has_its_variables_in_a_suite_too() {
+    let text = "[[benchmark]]\nprogram = \"./p\"\nenv = { B = \"x\" }\n";
+    let words = ["--decide-on", "instructions", "--counter", "valgrind"];
+    let found = suite_of(Some(Harness::Criterion), &["/dir"], text, &words).unwrap();
+    let arm = &found.members[0].plan.arms[0];
+    assert!(arm.counted.is_some());
+    let value = |name| arm.environment.iter().filter(|it| it.0 == name).map(|it| &*it.1).collect();
+    let values: [Vec<&str>; 2] = ["RAYON_NUM_THREADS", "B"].map(value);
+    assert_eq!(values, [["1"], ["x"]]);
 }
 
 #[test]
