@@ -4,12 +4,10 @@
 use crate::harness::{Harness, with_iterations};
 
 /// Step of the clock of a program that chooses its iterations by the clock. With it, each run chooses the same number.
-pub const CLOCK_STEP_NS: u64 = 10_000_000;
-/// criterion measures its warm-up of one iteration with this many readings.
+/// criterion warms up for a second, which is one iteration if that takes more than one step.
+pub const CLOCK_STEP_NS: u64 = 1_000_000_000;
+/// criterion's first iteration seems to take this many steps.
 const READINGS: u64 = 3;
-/// criterion's samples (`--sample-size=10`) have k, 2k, ... 10k iterations.
-const SAMPLES: u64 = 10;
-const ITERATIONS: u64 = SAMPLES * (SAMPLES + 1) / 2;
 const GOOGLE_FILTER: &str = "--benchmark_filter=";
 
 /// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
@@ -25,20 +23,6 @@ pub fn no_valgrind(harness: Harness) -> Option<&'static str> {
         "Go's runtime has threads of its own, and valgrind's counts of two processes differ by a fifth: \
          only the processor can count them",
     )
-}
-
-/// Variables of the processes that are counted. criterion's statistics use threads, whose turns differ from run to run.
-pub fn counted_environment(harness: Harness) -> &'static [(&'static str, &'static str)] {
-    if harness == Harness::Criterion { &[("RAYON_NUM_THREADS", "1")] } else { &[] }
-}
-
-/// The next larger number of iterations that the framework can do, and twice as many.
-pub fn countable(harness: Harness, n: u64) -> u64 {
-    match harness {
-        Harness::Criterion if n <= SAMPLES => SAMPLES,
-        Harness::Criterion => n.div_ceil(ITERATIONS) * ITERATIONS,
-        _ => n,
-    }
 }
 
 /// The command for several benchmarks in one process; `None` if there are none, or the framework cannot.
@@ -76,7 +60,7 @@ pub fn command_of_all(
     }
 }
 
-/// The arguments for a run of exactly `n` iterations, [`countable`] or twice that. Errors: the framework chooses the number by the clock.
+/// The arguments for a run of exactly `n` iterations. Errors: the framework chooses the number by the clock.
 pub fn with_exact_iterations(
     harness: Harness,
     argv: &[String],
@@ -92,23 +76,12 @@ pub fn with_exact_iterations(
     with_iterations(harness, argv, n).ok_or_else(|| by_clock.to_owned())
 }
 
-/// Its warm-up ends with the first iteration, which seems to take [`READINGS`] steps. From that time and `--measurement-time`
-/// it computes the iterations: all samples have the same number if they would take more than half of that time in the other
-/// way (`SamplingMode::Auto` of criterion 0.3.4 to 0.8).
+/// Its mode for profilers has no statistics, whose work would differ from run to run. The number of iterations is the time
+/// that the warm-up leaves ÷ the time of the first iteration, rounded down (`Routine::profile` of criterion 0.3.4 to 0.8).
 fn criterion(argv: &[String], n: u64) -> Vec<String> {
-    let step_s = 1e-9 * (READINGS * CLOCK_STEP_NS) as f64;
-    // Half of a turn less, so that criterion's rounding up gives the number.
-    let turns = if n <= 2 * SAMPLES { n - SAMPLES / 2 } else { n - ITERATIONS / 2 };
-    let time_s = step_s * turns as f64;
-    let word = |word: &String| match word.split_once('=').map_or(word.as_str(), |(name, _)| name) {
-        "--warm-up-time" => "--warm-up-time=0.000001".to_owned(),
-        "--measurement-time" => format!("--measurement-time={time_s:.3}"),
-        // Its own statistics, whose work differs from run to run, become short.
-        "--nresamples" => "--nresamples=10".to_owned(),
-        _ => word.clone(),
-    };
-    // A comparison with the run before would be work that only the second run has.
-    argv.iter().map(word).chain(["--discard-baseline".to_owned()]).collect()
+    let step_s = 1e-9 * CLOCK_STEP_NS as f64;
+    let time_s = step_s * READINGS as f64 * (n as f64 + 1.5);
+    argv.iter().cloned().chain([format!("--profile-time={time_s}")]).collect()
 }
 
 /// `n` rounds of one iteration. pytest-benchmark calibrates by the clock unless the minimal time is tiny.
@@ -169,24 +142,14 @@ mod tests {
         assert_eq!(words(Harness::Divan, &["./p"], &[]), None);
     }
 
-    /// The iterations that criterion computes (`iterations_per_sample`, `choose_sampling_mode`).
-    fn iterations(words: &str) -> u64 {
-        let time = words.split_once("--measurement-time=").unwrap().1.split(' ').next().unwrap();
-        let (target_ns, once_ns) = (1e9 * time.parse::<f64>().unwrap(), 30e6);
-        let per_turn = (target_ns / ITERATIONS as f64 / once_ns).ceil().max(1.0);
-        if ITERATIONS as f64 * per_turn * once_ns > 2.0 * target_ns {
-            return SAMPLES * (target_ns / SAMPLES as f64 / once_ns).ceil().max(1.0) as u64;
-        }
-        ITERATIONS * per_turn as u64
-    }
-
     #[test]
     fn criterion_computes_the_number_from_the_steps_of_the_clock() {
-        for n in [1, 10, 11, 55, 56, 1000, 123_456] {
-            let n = countable(Harness::Criterion, n);
-            assert_eq!(iterations(&words(Harness::Criterion, n).unwrap()), n);
-            assert_eq!(iterations(&words(Harness::Criterion, 2 * n).unwrap()), 2 * n);
+        for n in [1, 2, 7, 1000, 123_456, 20_000_000] {
+            let words = words(Harness::Criterion, n).unwrap();
+            let time_s: f64 = words.split_once("--profile-time=").unwrap().1.parse().unwrap();
+            // As `Routine::profile` computes it.
+            let (time_ns, warm_up_ns) = ((1e9 * time_s) as u64, READINGS * CLOCK_STEP_NS);
+            assert_eq!(((time_ns - warm_up_ns) as f64 / warm_up_ns as f64) as u64, n);
         }
-        assert_eq!(countable(Harness::Divan, 7), 7);
     }
 }

@@ -26,8 +26,7 @@ use stats::SortedSample;
 use crate::values::ProcessValue;
 
 pub use counted::{
-    CLOCK_STEP_NS, command_of_all, countable, counted_environment, needs_stepped_clock,
-    no_valgrind, with_exact_iterations,
+    CLOCK_STEP_NS, command_of_all, needs_stepped_clock, no_valgrind, with_exact_iterations,
 };
 pub use fixed::with_iterations;
 

@@ -7,7 +7,7 @@ use clap::Parser as _;
 use super::*;
 use crate::plan::Arm;
 use host::{Facts, Git};
-use model::harness::Harness;
+use model::harness::{Harness, RESULT_FILE};
 use model::spec::suite::{SuiteItem, Text, Variant, parse};
 use model::spec::{Cli, Verb};
 
@@ -179,13 +179,11 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
 #[test]
 fn a_framework_has_its_variables_in_a_suite_too() {
     let text = "[[benchmark]]\nprogram = \"./p\"\nenv = { B = \"x\" }\n";
-    let words = ["--decide-on", "instructions", "--counter", "valgrind"];
-    let found = suite_of(Some(Harness::Criterion), &["/dir"], text, &words).unwrap();
-    let arm = &found.members[0].plan.arms[0];
-    assert!(arm.counted.is_some());
-    let value = |name| arm.environment.iter().filter(|it| it.0 == name).map(|it| &*it.1).collect();
-    let values: [Vec<&str>; 2] = ["RAYON_NUM_THREADS", "B"].map(value);
-    assert_eq!(values, [["1"], ["x"]]);
+    let found = suite_of(Some(Harness::Criterion), &["/dir"], text, &[]).unwrap();
+    let variables = &found.members[0].plan.arms[0].environment;
+    let value = |name| variables.iter().filter(|it| it.0 == name).map(|it| &*it.1).collect();
+    let values: [Vec<&str>; 2] = ["CRITERION_HOME", "B"].map(value);
+    assert_eq!(values, [[RESULT_FILE], ["x"]]);
 }
 
 #[test]

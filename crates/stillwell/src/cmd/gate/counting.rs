@@ -7,7 +7,7 @@ use crate::session::instruction_counters;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
-use model::harness::{Harness, countable, needs_stepped_clock, no_valgrind, with_exact_iterations};
+use model::harness::{Harness, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use record::plan::InstructionCounter;
 use render::closing::uncounted_benchmarks;
@@ -173,7 +173,7 @@ impl Counting {
     fn refusal(&self, harness: Harness) -> Option<String> {
         let command = harness.command(&["program".into()], "benchmark", None);
         let is_by_pmu = self.counter == InstructionCounter::Pmu;
-        let why = match with_exact_iterations(harness, &command, countable(harness, 1)) {
+        let why = match with_exact_iterations(harness, &command, 1) {
             Err(why) => Some(why),
             Ok(_) if !is_by_pmu => no_valgrind(harness).map(str::to_owned),
             Ok(_) => needs_stepped_clock(harness).then(|| "only valgrind can count them".into()),

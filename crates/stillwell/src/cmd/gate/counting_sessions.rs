@@ -6,7 +6,6 @@ use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
 use measure::clock::monotonic_ns;
-use model::harness::countable;
 use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
@@ -99,7 +98,7 @@ impl CountingSessions<'_> {
     pub(super) fn expected_ns(&self, benchmarks: &[Countable<'_>], n_processes: f64) -> f64 {
         let iterations_ns = |it: &Countable<'_>| {
             // One of two processes has twice as many iterations.
-            1.5 * countable(it.harness, 1) as f64 * it.timed.iteration_ns.unwrap_or(0.0)
+            1.5 * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
         // The program also makes its list, and its statistics of times are longer than those of counts.
