@@ -228,7 +228,9 @@ impl SessionComparisons {
 
     /// The number of blocks at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
-        let agreeing = Some(AGREEING_RUNS as usize).filter(|_| self.rule.may_repeat);
+        // A visit of a suite can end between a run and its look.
+        let agreeing = (n_blocks + 1).max(AGREEING_RUNS as usize);
+        let agreeing = Some(agreeing).filter(|_| self.rule.may_repeat);
         let all = agreeing.into_iter().chain(self.rule.sizes());
         all.filter(|&size| size > n_blocks).min()
     }

@@ -169,19 +169,24 @@ static void work(double iterations) {
     volatile unsigned x = 1;
     for (long i = 0; i < iterations * ROUNDS; i++) x = x * 1664525 + 1013904223;
 }
-int main(int n, char **words) {
-    double target_s = 0.01;
-    for (int i = 1; i < n; i++) {
+int main(int argc, char **words) {
+    double profile_s = 0;
+    for (int i = 1; i < argc; i++) {
         if (!strcmp(words[i], "--help")) return puts("Criterion.rs benchmark --measurement-time") < 0;
         if (!strcmp(words[i], "--list")) return puts("loop: benchmark") < 0;
-        if (strstr(words[i], "measurement-time=")) target_s = atof(strchr(words[i], '=') + 1);
+        if (strstr(words[i], "profile-time=")) profile_s = atof(strchr(words[i], '=') + 1);
     }
-    double start = now();
-    now();
-    work(1);
-    now();
-    double once_s = now() - start;
-    work(55 * once_s > 2 * target_s ? 10 * ceil(target_s / 10 / once_s) : 55 * ceil(target_s / 55 / once_s));
+    double once_s = 0, warm_up_s = profile_s ? 1 : 0.003;
+    long n = 0;
+    for (long more = 1; once_s * n <= warm_up_s; more *= 2) {
+        double start = now();
+        now();
+        work(more);
+        now();
+        once_s = (once_s * n + now() - start) / (n + more);
+        n += more;
+    }
+    if (profile_s) return work(floor((profile_s - once_s * n) / once_s)), 0;
     unsigned noise = getpid() * 2654435761u >> 20;
     printf("loop  time:   [%u ns %u ns %u ns]\n", noise, 3000 + noise, 9000 + noise);
 }
@@ -235,7 +240,7 @@ int main(int n, char **words) {
     let ran = stepped(&["./p"]);
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     // Second of the day, step, bytes of a random number.
-    assert!(said.starts_with("0 10000000 8 "), "{ran:?}");
+    assert!(said.starts_with("0 500000000 8 "), "{ran:?}");
     assert_eq!(ran.status.code(), Some(7));
     assert!(!said.ends_with(" 0"), "it has a number: {said}");
     assert_eq!(stepped(&["./p"]).stdout, ran.stdout, "each run has the same random numbers");

@@ -17,7 +17,7 @@ export COUNT_FILE="${COUNT_FILE%\%p}$$"
 exec "$@"
 "#;
 
-/// A program of Google Benchmark whose times vary by more than half from process to process.
+/// A program of Google Benchmark whose times vary by more than half from process to process, those of `BM_slow` excepted.
 const PROGRAM: &str = r#"#!/bin/sh
 iterations=100 sum=1000 out= comma= i=0
 # Most of its time is its own, not the kernel's.
@@ -35,14 +35,17 @@ for name in NAMES; do
     rounds=1000
     [ $name = BM_d ] && rounds=ROUNDS
     sum=$((sum + iterations * rounds))
-    out="$out$comma{\"name\": \"$name\", \"real_time\": $((3000 + $$ * 40503 % 4096)), \"time_unit\": \"ns\"}"
+    time=$((3000 + $$ * 40503 % 4096))
+    [ $name = BM_slow ] && time=$((SLOW_NS + $$ % 8))
+    out="$out$comma{\"name\": \"$name\", \"real_time\": $time, \"time_unit\": \"ns\"}"
     comma=', '
 done
 [ "$COUNT_FILE" ] && echo "summary: $sum" > "$COUNT_FILE"
 echo "{\"benchmarks\": [$out]}"
 "#;
 
-/// Two builds with these benchmarks, of which `BM_d` takes so many rounds. An old version refuses a number of iterations.
+/// Two builds with these benchmarks, of which `BM_d` takes so many rounds, and `BM_slow` takes longer in the new build. An
+/// old version refuses a number of iterations.
 fn builds(names: &str, rounds: [u32; 2], is_old: bool) -> Bench {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("tools")).unwrap();
@@ -51,7 +54,9 @@ fn builds(names: &str, rounds: [u32; 2], is_old: bool) -> Bench {
         std::fs::create_dir(bench.path(side)).unwrap();
         let program = PROGRAM.replace("NAMES", names).replace("ROUNDS", &rounds.to_string());
         let refuses = if is_old { "exit 1;" } else { "" };
-        bench.script(&format!("{side}/sums"), &program.replace("REFUSES", refuses));
+        let slow_ns = if side == "old" { "1000" } else { "1500" };
+        let program = program.replace("REFUSES", refuses).replace("SLOW_NS", slow_ns);
+        bench.script(&format!("{side}/sums"), &program);
     }
     bench
 }
@@ -131,6 +136,19 @@ fn the_same_work_passes_a_gate_whose_times_cannot_tell() {
     std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
     gate(&bench, &["--budget", "2s", "--instructions", "off"]).ends_with(3);
     assert_eq!(document(&bench)["counter"], Value::Null);
+}
+
+/// The limit of the time is none of the instructions.
+#[test]
+fn what_is_slower_with_the_same_instructions_says_so() {
+    let bench = builds("BM_slow BM_a", [1000, 1000], false);
+    gate(&bench, &["--budget", "8s", "--fail-on", "slower:1%,above:1s"]).ends_with(1);
+    let rows = &document(&bench)["benchmarks"];
+    let slow = &rows[0];
+    assert_eq!((&slow["answer"], &slow["by"]), (&"fail".into(), &"time_at_the_same_work".into()));
+    assert_eq!(rows[1]["instructions"]["n_together"], 1, "a sum leaves out what times decide");
+    let hint = "50 % slower with the same instructions: layout, caches or memory";
+    assert!(bench.read("c.md").contains(hint), "{}", bench.read("c.md"));
 }
 
 /// Google Benchmark before 1.8 refuses a number of iterations. The times keep their answer.

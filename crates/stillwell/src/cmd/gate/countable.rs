@@ -45,7 +45,8 @@ impl<'a> Countable<'a> {
 /// A benchmark's times, which determine how it is counted.
 pub(super) struct Timed {
     pub name: String,
-    pub is_open: bool,
+    /// What the times alone answer.
+    pub answer: GateAnswer,
     /// Time of the new build ÷ time of the old one; 1 if it is not known.
     pub ratio: f64,
     /// Time of an iteration, ns.
@@ -64,7 +65,7 @@ impl Timed {
             let plan = &record.header.plan;
             Self {
                 name: plan.arms[pair.arm].benchmark.clone().unwrap_or_default(),
-                is_open: judgement.answer(limit) == GateAnswer::Undecided,
+                answer: judgement.answer(limit),
                 ratio: judgement.interval.map_or(1.0, |interval| interval.ratio),
                 iteration_ns: times.map(|times| times.median.value),
                 process_cpu_ns: 1e3 * cpu_us(record, &arms).iter().sum::<f64>(),

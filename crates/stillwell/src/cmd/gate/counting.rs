@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
 use crate::session::instruction_counters;
+use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
@@ -49,6 +50,13 @@ pub(super) struct Work {
     pub uncounted: Vec<String>,
 }
 
+impl Work {
+    /// Adds benchmarks that one sum has shown to do the same work.
+    fn add(&mut self, same: &[Countable<'_>]) {
+        self.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
+    }
+}
+
 impl Counting {
     /// `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
@@ -70,7 +78,8 @@ impl Counting {
         alpha_pct * ALPHA_OF_TIMES
     }
 
-    /// Counts the instructions of all benchmarks, or only of those with undecided times, in the rest of the budget.
+    /// Counts the instructions of all benchmarks, or only of those with undecided times, in the rest of the budget. What is
+    /// left of it tells whether the slower ones do the same work.
     pub(super) fn count(
         &self,
         verb: &GateVerb,
@@ -82,8 +91,11 @@ impl Counting {
         let CountingLimits { left_ns, alpha_pct, limit } = limits;
         let mut work = Work { counter: Some(self.counter.name()), ..Work::default() };
         let all = Timed::of(&timed.record, timed, limit);
-        let wanted = all.into_iter().filter(|it| self.when == GateCounting::On || it.is_open);
-        let wanted: Vec<Timed> = wanted.collect();
+        let is_wanted =
+            |it: &Timed| self.when == GateCounting::On || it.answer == GateAnswer::Undecided;
+        let (wanted, mut failing): (Vec<Timed>, Vec<Timed>) = all.into_iter().partition(is_wanted);
+        failing.retain(|it| it.answer == GateAnswer::Fail);
+        let failing = self.countable(pairs, &failing, &mut Vec::new());
         let open = self.countable(pairs, &wanted, &mut work.uncounted);
         let mut sessions = CountingSessions {
             verb,
@@ -100,27 +112,17 @@ impl Counting {
             was_interrupted: false,
         };
         // The processor's counts never repeat to the last instruction.
-        let summed = if self.counter == InstructionCounter::Pmu { &[] } else { &*open };
+        let repeats = self.counter != InstructionCounter::Pmu;
+        let summed = if repeats { &*open } else { &[] };
         for same in together::the_same(&mut sessions, summed)? {
-            work.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
+            work.add(&same);
         }
-        if sessions.has_failed() {
+        if sessions.has_failed() || !count_alone(&mut sessions, &open, &mut work)? {
             work.uncounted.push("no program could be executed by what counts".into());
-            return Ok(work);
-        }
-        let is_left =
-            |it: &&Countable<'_>| !work.counted.iter().any(|(name, _)| *name == it.timed.name);
-        let left: Vec<Countable<'_>> = open.iter().copied().filter(|it| is_left(&it)).collect();
-        let chosen = sessions.fitting(&left, &mut work.uncounted);
-        if chosen.is_empty() {
-            return Ok(work);
-        }
-        match sessions.measure(&chosen, FOLDER.into(), None)? {
-            Some(counted) => {
-                work.uncounted.extend(uncounted_benchmarks(&counted.record));
-                work.counted.extend(counted_work(&counted, &wanted));
+        } else if repeats {
+            for same in together::the_same_alone(&mut sessions, &failing)? {
+                work.add(&same);
             }
-            None => work.uncounted.push("no program could be executed by what counts".into()),
         }
         Ok(work)
     }
@@ -182,12 +184,33 @@ impl Counting {
     }
 }
 
+/// Counts those of these benchmarks that no sum has answered for, each apart. Returns whether they could be counted.
+fn count_alone(
+    sessions: &mut CountingSessions<'_>,
+    open: &[Countable<'_>],
+    work: &mut Work,
+) -> Result<bool> {
+    let is_left =
+        |it: &&Countable<'_>| !work.counted.iter().any(|(name, _)| *name == it.timed.name);
+    let left: Vec<Countable<'_>> = open.iter().copied().filter(|it| is_left(&it)).collect();
+    let chosen = sessions.fitting(&left, &mut work.uncounted);
+    if chosen.is_empty() {
+        return Ok(true);
+    }
+    let Some(counted) = sessions.measure(&chosen, FOLDER.into(), None)? else {
+        return Ok(false);
+    };
+    work.uncounted.extend(uncounted_benchmarks(&counted.record));
+    work.counted.extend(counted_work(&counted, &left));
+    Ok(true)
+}
+
 /// The result of each benchmark's counts.
-fn counted_work(counted: &Assessment, timed: &[Timed]) -> Vec<(String, WorkCounted)> {
+fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, WorkCounted)> {
     let plan = &counted.record.header.plan;
     let of = |comparison: &analysis::Comparison| {
         let name = plan.arms[comparison.arm].benchmark.clone()?;
-        let system_share = timed.iter().find(|it| it.name == name)?.system_share;
+        let system_share = open.iter().find(|it| it.timed.name == name)?.timed.system_share;
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();

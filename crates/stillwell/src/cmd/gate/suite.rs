@@ -57,12 +57,15 @@ pub(super) fn measure(
 fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {
     let is_counted = request.counter.is_some();
     let budget = Some(TimeSpan { ns: request.budget_ns });
+    let mut limits = fail_on(verb);
+    // It is a limit of what decides the gate.
+    limits.above = limits.above.filter(|_| !is_counted);
     let judgement = JudgementOptions {
         alpha: Some(Percent(request.alpha_pct)),
         same: verb.same,
         decide_on: if is_counted { Some(DecideOn::Instructions) } else { verb.decide_on },
         counter: request.counter.or(verb.counter.filter(|_| verb.decide_on.is_some())),
-        fail_on: Some(fail_on(verb)),
+        fail_on: Some(limits),
         ..JudgementOptions::default()
     };
     let workers = WorkerOptions {

@@ -33,14 +33,7 @@ pub(super) fn the_same<'a>(
 ) -> Result<Vec<Vec<Countable<'a>>>> {
     let all_ns = sessions.left_ns();
     let (least_left_ns, most_ns) = (all_ns * (1.0 - SHARE), all_ns * SHARE_OF_ONE);
-    let mut search = Search {
-        sessions,
-        least_left_ns,
-        most_ns,
-        long: Vec::new(),
-        same: Vec::new(),
-        has_differed: false,
-    };
+    let mut search = Search { least_left_ns, most_ns, ..Search::new(sessions) };
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
         if search.pair(&of_pair).is_some() {
@@ -49,9 +42,23 @@ pub(super) fn the_same<'a>(
             }
         }
     }
+    search.most_ns = f64::INFINITY;
     for one in std::mem::take(&mut search.long) {
-        search.most_ns = f64::INFINITY;
         search.split(&[one], false)?;
+    }
+    Ok(search.same)
+}
+
+/// Those of these benchmarks that do the same work, each counted apart while there is time.
+pub(super) fn the_same_alone<'a>(
+    sessions: &mut CountingSessions<'_>,
+    benchmarks: &[Countable<'a>],
+) -> Result<Vec<Vec<Countable<'a>>>> {
+    let mut search = Search::new(sessions);
+    for one in benchmarks {
+        search.split(&[*one], false)?;
+        // Only a sum of several is to leave time for others.
+        search.has_differed = false;
     }
     Ok(search.same)
 }
@@ -69,7 +76,20 @@ struct Search<'s, 'p, 'a> {
     has_differed: bool,
 }
 
-impl<'a> Search<'_, '_, 'a> {
+impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
+    /// A search that may take all the time that is left.
+    fn new(sessions: &'s mut CountingSessions<'p>) -> Self {
+        let (least_left_ns, most_ns) = (0.0, f64::INFINITY);
+        Self {
+            sessions,
+            least_left_ns,
+            most_ns,
+            long: Vec::new(),
+            same: Vec::new(),
+            has_differed: false,
+        }
+    }
+
     /// Looks for those that do the same work among benchmarks of one program, of which at least one is known to differ
     /// if `do_differ`. Returns whether all are the same.
     fn split(&mut self, benchmarks: &[Countable<'a>], do_differ: bool) -> Result<bool> {
