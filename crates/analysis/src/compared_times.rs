@@ -151,13 +151,13 @@ mod tests {
         ArmSummary { arm, times: Some(times(t0, 1.0)), net, ..no_runs() }
     }
 
-    fn shown(arms: Vec<ArmSummary>, found: Vec<PairedTest>, rule: &DecisionRule) -> ComparedTimes {
+    fn shown(arms: Vec<ArmSummary>, tests: Vec<PairedTest>, rule: &DecisionRule) -> ComparedTimes {
         let comparison = |(at, paired)| Comparison {
             arm: at + 1,
             reference: 0,
             evidence: Evidence::Paired(paired),
         };
-        let comparisons: Vec<_> = found.into_iter().enumerate().map(comparison).collect();
+        let comparisons: Vec<_> = tests.into_iter().enumerate().map(comparison).collect();
         let judgements: Vec<_> = comparisons.iter().map(|it| judge(it, rule)).collect();
         ComparedTimes::of(&Analysis { arms, comparisons, ..Analysis::default() }, &judgements)
     }

@@ -133,10 +133,10 @@ fn tim_result(wall: &[f64], shape: TimShape) -> Tim {
 }
 
 /// Subtracts the control from the other arms, unless tim does not measure it (`-o0`).
-fn subtract(found: &mut [Option<Estimators>], control: usize, shape: TimShape) {
+fn subtract(of_arms: &mut [Option<Estimators>], control: usize, shape: TimShape) {
     let tim = |estimators: &Option<Estimators>| estimators.as_ref()?.tim?.measured;
-    let Some(overhead) = tim(&found[control]).filter(|_| shape.n_overhead > 0) else { return };
-    for (arm, estimators) in found.iter_mut().enumerate() {
+    let Some(overhead) = tim(&of_arms[control]).filter(|_| shape.n_overhead > 0) else { return };
+    for (arm, estimators) in of_arms.iter_mut().enumerate() {
         let Some(tim) = estimators.as_mut().and_then(|estimators| estimators.tim.as_mut()) else {
             continue;
         };
@@ -147,7 +147,7 @@ fn subtract(found: &mut [Option<Estimators>], control: usize, shape: TimShape) {
 }
 
 fn ratios(
-    found: &[Option<Estimators>],
+    estimators: &[Option<Estimators>],
     arms: &[ArmSummary],
     [new, old]: [usize; 2],
     control: Option<usize>,
@@ -156,7 +156,7 @@ fn ratios(
     let (new_wall, old_wall) = (wall(new)?, wall(old)?);
     let control = control.and_then(wall);
     let tim = |arm: usize| {
-        let tim = found[arm].as_ref()?.tim?;
+        let tim = estimators[arm].as_ref()?.tim?;
         tim.net.or(tim.measured)
     };
     Some(Ratios {

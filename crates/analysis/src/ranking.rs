@@ -30,7 +30,8 @@ impl Ranking {
 
     /// Ranks some of the arms, by their comparisons with the reference, which need not be one of them.
     pub(crate) fn among(
-        (arms, comparisons): (&[ArmSummary], &[Comparison]),
+        arms: &[ArmSummary],
+        comparisons: &[Comparison],
         reference: usize,
         candidates: &[usize],
     ) -> Self {
@@ -71,7 +72,7 @@ fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>>
 
 fn relative_time(
     arms: &[ArmSummary],
-    found: Option<&Comparison>,
+    comparison: Option<&Comparison>,
     arm: usize,
     reference: usize,
 ) -> Option<RelativeTime> {
@@ -81,7 +82,7 @@ fn relative_time(
         return Some(RelativeTime { ratio: 1.0, lo: 1.0, hi: 1.0 });
     }
     let untested = |ratio| RelativeTime { ratio, lo: 0.0, hi: f64::INFINITY };
-    Some(match found.map(|found| &found.evidence) {
+    Some(match comparison.map(|comparison| &comparison.evidence) {
         Some(Evidence::Paired(paired)) => {
             let RatioInterval { ratio, lo, hi } = paired.net_ratio.unwrap_or(paired.ratio);
             RelativeTime { ratio, lo, hi }

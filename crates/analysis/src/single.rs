@@ -47,7 +47,7 @@ impl Ranking {
     pub fn of(analysis: &Analysis, reference: usize) -> Self {
         let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
         let candidates: Vec<usize> = candidates.map(|arm| arm.arm).collect();
-        Self::among((&analysis.arms, &analysis.comparisons), reference, &candidates)
+        Self::among(&analysis.arms, &analysis.comparisons, reference, &candidates)
     }
 }
 

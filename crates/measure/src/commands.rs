@@ -207,7 +207,8 @@ impl Commands {
     pub fn hook_command(
         &self,
         plan: &Plan,
-        (arm, block): (usize, Option<u32>),
+        arm: usize,
+        block: Option<u32>,
         command: &str,
     ) -> Result<Command, String> {
         let directory = plan.arms[arm].directory(block);
@@ -233,11 +234,12 @@ impl Commands {
     pub fn validator_command(
         &self,
         plan: &Plan,
-        run: (usize, Option<u32>),
+        arm: usize,
+        block: Option<u32>,
         command: &str,
     ) -> Result<Command, String> {
-        let command = for_arm(command, run.0);
-        let hook = self.hook_command(plan, run, &command)?;
+        let command = for_arm(command, arm);
+        let hook = self.hook_command(plan, arm, block, &command)?;
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }
 

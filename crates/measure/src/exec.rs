@@ -171,9 +171,9 @@ impl<'a> ExecRunner<'a> {
         match purpose {
             JobPurpose::Run => self.commands.arm_command(plan, arm, step.block),
             JobPurpose::Hook(Hook::Validate) => {
-                Ok(self.commands.validator_command(plan, (arm, step.block), hook)?)
+                Ok(self.commands.validator_command(plan, arm, step.block, hook)?)
             }
-            JobPurpose::Hook(_) => Ok(self.commands.hook_command(plan, (arm, step.block), hook)?),
+            JobPurpose::Hook(_) => Ok(self.commands.hook_command(plan, arm, step.block, hook)?),
         }
     }
 
@@ -346,7 +346,7 @@ impl Runner for ExecRunner<'_> {
     }
 
     fn hook(&mut self, hook: Hook, command: &str, arm: usize) -> Result<Outcome> {
-        let command_line = match self.commands.hook_command(self.plan, (arm, None), command) {
+        let command_line = match self.commands.hook_command(self.plan, arm, None, command) {
             Ok(command_line) => command_line,
             Err(why) => {
                 let start = MeasurementFailure::Start { arm: None, why: why.into() };

@@ -43,7 +43,7 @@ pub(super) fn failure_of(
         (BatchStop::Launch { stage, errno }, _) => {
             let Arm { argv, output, .. } = &plan.arms[arm];
             let arm = (origin.purpose == JobPurpose::Run).then_some(arm);
-            let why = explain_launch(plan, (&argv[0], output), stage, errno);
+            let why = explain_launch(plan, &argv[0], output, stage, errno);
             MeasurementFailure::Start { arm, why }
         }
         (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
@@ -60,7 +60,8 @@ fn open_output(output: &OutputTarget) -> String {
 /// The message: step, cause and remedy.
 fn explain_launch(
     plan: &Plan,
-    (program, output): (&str, &OutputTarget),
+    program: &str,
+    output: &OutputTarget,
     stage: Stage,
     errno: i32,
 ) -> Prose {

@@ -224,7 +224,7 @@ impl LauncherLoop {
         }
         let value = value.map(|value| value.read(self.plain.run_as.as_ref()));
         if let Some(count) = command.count.as_ref().filter(|count| count.folder.is_some()) {
-            return self.take_count(count, (ran, accepted), job, stopped);
+            return self.take_count(count, ran, accepted, job, stopped);
         }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = ran.row(id, destination.clock_origin_ns);

@@ -92,14 +92,8 @@ fn rows(records: &[ListedRecord]) -> String {
 mod tests {
     use super::*;
 
-    fn list<'a>(found: &'a [ListedRecord], unread: &'a [String]) -> RecordList<'a> {
-        RecordList {
-            records: found,
-            n_more: 3,
-            unread,
-            directory: Path::new("/state"),
-            is_search: false,
-        }
+    fn list<'a>(records: &'a [ListedRecord], unread: &'a [String]) -> RecordList<'a> {
+        RecordList { records, n_more: 3, unread, directory: Path::new("/state"), is_search: false }
     }
 
     #[test]

@@ -156,10 +156,10 @@ fn never_steady(worker: &str) -> String {
     format!("{worker} did not become steady while it was watched: it still gets faster")
 }
 
-fn neighbours(found: &Neighbours, plan: &Plan) -> String {
+fn neighbours(neighbours: &Neighbours, plan: &Plan) -> String {
     let pieces = if plan.in_slices { "slices" } else { "runs" };
-    let share = percent(found.share());
-    let cost = found.ratio.map_or_else(String::new, |ratio| {
+    let share = percent(neighbours.share());
+    let cost = neighbours.ratio.map_or_else(String::new, |ratio| {
         format!("; they took {} more CPU time than the others", percent(ratio - 1.0))
     });
     format!(

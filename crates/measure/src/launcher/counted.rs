@@ -43,7 +43,8 @@ impl LauncherLoop {
     pub(super) fn take_count(
         &mut self,
         count: &CountTask,
-        (ran, accepted): (ChildRun, bool),
+        ran: ChildRun,
+        accepted: bool,
         job: &Job,
         stopped: bool,
     ) -> Result<(), BatchStop> {

@@ -171,8 +171,8 @@ mod tests {
         Trace { events, sources: vec![tick(), NoiseSource::Preempted], n_lost: 0 }
     }
 
-    fn ns_of(found: &Attribution, source: &NoiseSource) -> Option<(i64, Option<u64>)> {
-        let entry = found.parts.iter().find(|entry| entry.source == *source)?;
+    fn ns_of(attribution: &Attribution, source: &NoiseSource) -> Option<(i64, Option<u64>)> {
+        let entry = attribution.parts.iter().find(|entry| entry.source == *source)?;
         Some((entry.ns, entry.n))
     }
 

@@ -269,8 +269,8 @@ fn dashed(key: &str) -> String {
     key.replace('_', "-")
 }
 
-fn allowed<'a>(found: Option<&'a Arg>, verb: &Command, called: &str) -> Result<&'a Arg, String> {
-    let option = found.ok_or_else(|| {
+fn allowed<'a>(option: Option<&'a Arg>, verb: &Command, called: &str) -> Result<&'a Arg, String> {
+    let option = option.ok_or_else(|| {
         let word = format!("--{}", dashed(called.trim_start_matches('-')));
         let word = if called.starts_with('-') { called } else { &word };
         if let Some(now) = renamed(verb.get_name(), word) {

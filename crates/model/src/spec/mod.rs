@@ -231,14 +231,14 @@ mod tests {
     }
 
     /// Collects the meanings of each letter in all verbs and actions.
-    fn letters(command: &clap::Command, found: &mut BTreeMap<char, BTreeSet<String>>) {
+    fn letters(command: &clap::Command, meanings: &mut BTreeMap<char, BTreeSet<String>>) {
         for arg in command.get_arguments() {
             if let Some(letter) = arg.get_short() {
                 let long = arg.get_long().map(|long| format!("--{long}")).unwrap_or_default();
-                found.entry(letter).or_default().insert(long);
+                meanings.entry(letter).or_default().insert(long);
             }
         }
-        command.get_subcommands().for_each(|verb| letters(verb, found));
+        command.get_subcommands().for_each(|verb| letters(verb, meanings));
     }
 
     /// docs/compatibility.md has the table.

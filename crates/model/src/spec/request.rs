@@ -16,7 +16,7 @@ pub fn asked<V: Args + Serialize>(
     let command = V::augment_args(Command::new("verb"));
     let ids: BTreeSet<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
     let mut asked = BTreeMap::new();
-    collect(serde_json::to_value(verb)?, ("", &ids), &mut asked);
+    collect(serde_json::to_value(verb)?, "", &ids, &mut asked);
     asked.retain(|id, _| !left_out.contains(&&**id));
     Ok(asked)
 }
@@ -24,14 +24,15 @@ pub fn asked<V: Args + Serialize>(
 /// Descends to the values. The innermost argument name counts, because a group may have an argument's name too.
 fn collect(
     value: Value,
-    (id, ids): (&str, &BTreeSet<&str>),
+    id: &str,
+    ids: &BTreeSet<&str>,
     b_tree_map: &mut BTreeMap<String, Vec<Value>>,
 ) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 let id = if ids.contains(&*name) { &name } else { id };
-                collect(value, (id, ids), b_tree_map);
+                collect(value, id, ids, b_tree_map);
             }
         }
         value => b_tree_map.entry(id.to_owned()).or_default().push(value),

@@ -83,7 +83,8 @@ impl Mismatch {
 pub fn judge_outputs_of_benchmarks(
     outputs: &[RunOutput],
     rules: OutputRules<'_>,
-    (n_programs, names): (usize, &[String]),
+    n_programs: usize,
+    names: &[String],
 ) -> AuditReport {
     let mut of_benchmarks: BTreeMap<usize, Vec<RunOutput>> = BTreeMap::new();
     for output in outputs {
@@ -217,8 +218,7 @@ mod tests {
         outputs.extend([output(2, Some(0), "b", None), output(3, Some(0), "b", None)]);
         let rules = OutputRules { files: &[], period: 1, is_held_back: false, benchmark: None };
         let names = ["one", "two"].map(str::to_owned);
-        let judged =
-            |outputs: &[RunOutput]| judge_outputs_of_benchmarks(outputs, rules, (2, &names));
+        let judged = |outputs: &[RunOutput]| judge_outputs_of_benchmarks(outputs, rules, 2, &names);
         assert_eq!(judged(&outputs), AuditReport::default());
         outputs[3].stdout = "a".into();
         let report = judged(&outputs);

@@ -232,9 +232,9 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
 
 /// The benchmarks that the user wants, or all, without repetitions, in the order of the programs. Errors: no benchmark
 /// exists, or none that the user wants.
-pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
+pub fn names(asked: &[String], benchmarks: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
-    for listed in found.iter().flatten() {
+    for listed in benchmarks.iter().flatten() {
         if !names.contains(&listed.name) {
             names.push(listed.name.clone());
         }

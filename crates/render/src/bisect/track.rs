@@ -23,10 +23,10 @@ pub(super) fn track(mut search: BisectSearch, observations: &[&Observation]) -> 
         let step = search.next_step();
         match (*observation, step) {
             (Observation::Ends { lo, hi, new, .. }, _) => {
-                add_pair(&mut points, (*lo, *hi), new);
+                add_pair(&mut points, *lo, *hi, new);
             }
             (Observation::Confirm { base, head, new, .. }, _) => {
-                add_pair(&mut points, (*base, *head), new);
+                add_pair(&mut points, *base, *head, new);
             }
             (Observation::Probe { commit, of_old, of_new, .. }, SearchStep::Probe { lo, .. }) => {
                 let answer = Some(search.answer_now(of_old, of_new));
@@ -47,7 +47,7 @@ fn point(commit: usize, of: f64, size: &Relation, answer: Option<Answer>) -> Tra
 }
 
 /// Adds two commits that were measured together. A commit keeps its earlier point.
-fn add_pair(points: &mut BTreeMap<usize, TrackPoint>, (old, new): (usize, usize), size: &Relation) {
+fn add_pair(points: &mut BTreeMap<usize, TrackPoint>, old: usize, new: usize, size: &Relation) {
     let bare = |commit: usize, level: f64| TrackPoint { commit, level, ends: None, answer: None };
     if points.is_empty() {
         points.insert(old, bare(old, 0.0));

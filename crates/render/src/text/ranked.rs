@@ -126,12 +126,12 @@ pub(crate) fn ratio_and_word(
 fn row(
     page: &SummaryContext<'_>,
     arm: usize,
-    found: &[Option<(String, Verdict, String)>],
+    verdicts: &[Option<(String, Verdict, String)>],
     is_scan: bool,
 ) -> TableRow {
     let summary = &page.analysis.arms[arm];
     let time = time_cell(page, arm);
-    let (ratio, style, mut word) = match found.get(arm).cloned().flatten() {
+    let (ratio, style, mut word) = match verdicts.get(arm).cloned().flatten() {
         Some((ratio, verdict, word)) => (ratio, page.styles.verdict(verdict), word),
         None if arm == page.plan.reference => {
             ("reference".into(), anstyle::Style::new(), String::new())

@@ -18,18 +18,19 @@ const RATIO_MIN: f64 = 1.1;
 const NONE: f64 = 0.5;
 
 /// A heading, and a row for each count; without counts only the heading.
-pub fn table(found: &Breakdown, n_max: usize) -> Vec<Vec<String>> {
-    let arm = |at: usize| shorten(&found.arms[at], 12);
-    let heading = match found.arms.len() {
+pub fn table(breakdown: &Breakdown, n_max: usize) -> Vec<Vec<String>> {
+    let arm = |at: usize| shorten(&breakdown.arms[at], 12);
+    let heading = match breakdown.arms.len() {
         1 => cells(&["", "in a run"]),
         _ => cells(&["", &arm(0), &arm(1), "change"]),
     };
     // A sum is redundant if one function does it all.
     let is_sum_of_one = |sum: &Tally| {
         let same = |it: &Tally| it.what == sum.what && it.means == sum.means;
-        sum.function.is_none() && found.tallies.iter().any(|it| it.function.is_some() && same(it))
+        sum.function.is_none()
+            && breakdown.tallies.iter().any(|it| it.function.is_some() && same(it))
     };
-    let tallies = found.tallies.iter().filter(|tally| !is_sum_of_one(tally));
+    let tallies = breakdown.tallies.iter().filter(|tally| !is_sum_of_one(tally));
     std::iter::once(heading).chain(tallies.take(n_max).map(row)).collect()
 }
 
@@ -47,9 +48,9 @@ fn row(tally: &Tally) -> Vec<String> {
 }
 
 /// The counts that explain a function in the sentences: its own, and for a kernel reason those of its kind.
-pub fn of_part<'a>(found: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
+pub fn of_part<'a>(breakdown: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
     let of_kind = |what: &str| {
-        let all = found.tallies.iter().filter(|tally| tally.what == what);
+        let all = breakdown.tallies.iter().filter(|tally| tally.what == what);
         let in_all = all.clone().find(|tally| tally.function.is_none());
         // The notes on all counts have page faults from more runs.
         let in_all = in_all.filter(|_| what != part.name);
@@ -65,18 +66,18 @@ pub fn of_part<'a>(found: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> 
         },
         _ => {
             let own = |tally: &&Tally| tally.function.as_ref() == Some(&part.name);
-            found.tallies.iter().filter(own).take(N_OF_FUNCTION).collect()
+            breakdown.tallies.iter().filter(own).take(N_OF_FUNCTION).collect()
         }
     }
 }
 
 /// The function's count with the largest change, if it changes enough to explain anything.
-pub fn largest(found: &Breakdown) -> Option<&Tally> {
+pub fn largest(breakdown: &Breakdown) -> Option<&Tally> {
     let is_large = |tally: &&Tally| {
         let [before, after] = [tally.means[0], tally.means[1]];
         before.max(after) > RATIO_MIN * before.min(after)
     };
-    found.tallies.iter().filter(|tally| tally.function.is_some()).find(is_large)
+    breakdown.tallies.iter().filter(|tally| tally.function.is_some()).find(is_large)
 }
 
 /// A count that differs, in a sentence.

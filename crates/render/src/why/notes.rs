@@ -16,22 +16,22 @@ const UNSAMPLED_SHARE: f64 = 0.2;
 const NAMES_MAX: usize = 4;
 
 /// The notes below the tables.
-pub fn notes(found: &Breakdown) -> Vec<String> {
-    let level = uncertain::significant(100.0 * (1.0 - found.alpha), 3);
+pub fn notes(breakdown: &Breakdown) -> Vec<String> {
+    let level = uncertain::significant(100.0 * (1.0 - breakdown.alpha), 3);
     let level = level.trim_end_matches('0').trim_end_matches('.').to_owned();
-    let blocks = match found.n_measured_blocks {
-        n if n == found.n_blocks => units::counted(n, "block"),
+    let blocks = match breakdown.n_measured_blocks {
+        n if n == breakdown.n_blocks => units::counted(n, "block"),
         n => format!(
             "{} of {n} blocks (the others measure what samples cost, or count)",
-            found.n_blocks
+            breakdown.n_blocks
         ),
     };
     let mut notes = vec![format!(
         "Times are means of a run in {blocks}; all intervals together hold at {level} %."
     )];
-    let period = DisplayUnit::for_largest(UnitKind::Time, found.period_ns as f64);
-    let period = period.label(&uncertain::trimmed(found.period_ns as f64 / period.size, 3));
-    let cost = match found.cost {
+    let period = DisplayUnit::for_largest(UnitKind::Time, breakdown.period_ns as f64);
+    let period = period.label(&uncertain::trimmed(breakdown.period_ns as f64 / period.size, 3));
+    let cost = match breakdown.cost {
         Some([cost, half_width]) => {
             let [_, lo, hi] = interval(100.0 * cost, 100.0 * half_width);
             format!("they cost {lo} to {hi} % of the CPU time")
@@ -39,49 +39,50 @@ pub fn notes(found: &Breakdown) -> Vec<String> {
         None => "there are too few blocks to say what they cost".into(),
     };
     notes.push(format!("Samples: one every {period} of CPU time on average; {cost}."));
-    notes.extend(counted(found));
-    if let Some(ns) = found.visible_ns {
-        let pct = uncertain::significant(100.0 * ns / found.clean.means_ns[0], 2);
+    notes.extend(counted(breakdown));
+    if let Some(ns) = breakdown.visible_ns {
+        let pct = uncertain::significant(100.0 * ns / breakdown.clean.means_ns[0], 2);
         notes.push(format!(
             "A function that hardly ran before is visible from {pct} % of the time on; one that ran before needs more."
         ));
     }
-    if found.arms.len() > 1 {
-        let old = shorten(&found.arms[0], ARM_IN_WORDS);
+    if breakdown.arms.len() > 1 {
+        let old = shorten(&breakdown.arms[0], ARM_IN_WORDS);
         notes.push(format!("A point is one per cent of the time of {old} without other programs."));
     }
-    notes.extend([0, 1].into_iter().filter_map(|arm| unseen_callers(found, arm)));
-    notes.extend(without_symbols(found));
-    notes.extend(found.guesses.iter().map(|guess| guessed(found, guess)));
+    notes.extend([0, 1].into_iter().filter_map(|arm| unseen_callers(breakdown, arm)));
+    notes.extend(without_symbols(breakdown));
+    notes.extend(breakdown.guesses.iter().map(|guess| guessed(breakdown, guess)));
     // The table of counts has them of other blocks.
-    let is_in_table = |name: &str| found.tallies.iter().any(|it| it.what == name);
-    let changed = found.counts.iter().filter(|it| it.is_different && !is_in_table(it.name));
+    let is_in_table = |name: &str| breakdown.tallies.iter().any(|it| it.what == name);
+    let changed = breakdown.counts.iter().filter(|it| it.is_different && !is_in_table(it.name));
     notes.extend(changed.map(changed_count));
-    let unsampled = found.parts.iter().find(|part| part.kind == PartKind::NotSampled);
-    let is_large = |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * found.cpu.means_ns[0];
-    if found.has_kernel && unsampled.filter(is_large).is_some() {
+    let unsampled = breakdown.parts.iter().find(|part| part.kind == PartKind::NotSampled);
+    let is_large =
+        |part: &&TimePart| part.means_ns[0] > UNSAMPLED_SHARE * breakdown.cpu.means_ns[0];
+    if breakdown.has_kernel && unsampled.filter(is_large).is_some() {
         notes.push(
             "Much of the CPU time is not sampled: processes that a command starts are sampled from the first period on, and \
              many were shorter. A higher --rate samples more of them."
                 .into(),
         );
     }
-    if !found.has_kernel {
+    if !breakdown.has_kernel {
         notes.push(
             "The kernel was not sampled: set kernel.perf_event_paranoid to 1 or lower, or run it as root.".into(),
         );
     }
-    if !found.has_chains {
+    if !breakdown.has_chains {
         notes.push(
             "Call chains are cut, so times with callees are unknown: code without call frame information needs \
              -fno-omit-frame-pointer, and deep calls need a larger --stack-kib."
                 .into(),
         );
     }
-    if found.n_lost_blocks > 0 {
+    if breakdown.n_lost_blocks > 0 {
         notes.push(format!(
             "Left out because samples were lost: {}; a lower --rate loses fewer.",
-            units::counted(found.n_lost_blocks, "block")
+            units::counted(breakdown.n_lost_blocks, "block")
         ));
     }
     notes

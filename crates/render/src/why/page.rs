@@ -53,8 +53,8 @@ struct WhyTemplate<'a> {
 }
 
 /// Writes the page.
-pub fn write(to: &mut dyn Write, found: &Breakdown, graph: &FlameGraph) -> Result<()> {
-    for_page(|| write_in_full(to, found, graph))
+pub fn write(to: &mut dyn Write, breakdown: &Breakdown, graph: &FlameGraph) -> Result<()> {
+    for_page(|| write_in_full(to, breakdown, graph))
 }
 
 fn write_in_full(to: &mut dyn Write, breakdown: &Breakdown, graph: &FlameGraph) -> Result<()> {

@@ -91,9 +91,9 @@ pub fn answer(breakdown: &Breakdown) -> Vec<String> {
 
 /// The Python function with most of the change, if the functions that differ themselves are the interpreter's. Of
 /// functions that call each other, the one with the least time.
-fn python(found: &Breakdown) -> Option<&FunctionPart> {
+fn python(breakdown: &Breakdown) -> Option<&FunctionPart> {
     let change_ns = |part: &&FunctionPart| part.time.estimate_ns.abs();
-    let all = || found.with_callees.iter().filter(|part| is_python(part));
+    let all = || breakdown.with_callees.iter().filter(|part| is_python(part));
     let most_ns = all().map(|part| change_ns(&part)).fold(0.0, f64::max);
     let has_most = |part: &&FunctionPart| change_ns(part) >= MOST_OF_CHANGE * most_ns;
     let time_ns = |part: &FunctionPart| part.time.means_ns.iter().sum::<f64>();

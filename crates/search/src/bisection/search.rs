@@ -237,7 +237,7 @@ impl BisectSearch {
             }
             Observation::Ends { new, seconds, .. } => self.take_ends(*new, *seconds),
             Observation::Probe { commit, of_old, of_new, seconds } => {
-                self.take_probe(*commit, (of_old, of_new), *seconds);
+                self.take_probe(*commit, of_old, of_new, *seconds);
             }
             Observation::Confirm { base, head, new, seconds } => {
                 self.outcome.measure_s += seconds;
@@ -276,12 +276,7 @@ impl BisectSearch {
         }
     }
 
-    fn take_probe(
-        &mut self,
-        commit: usize,
-        (of_old, of_new): (&Relation, &Relation),
-        seconds: f64,
-    ) {
+    fn take_probe(&mut self, commit: usize, of_old: &Relation, of_new: &Relation, seconds: f64) {
         self.outcome.measure_s += seconds;
         self.outcome.n_probes += 1;
         self.known.measure_s = (self.known.measure_s + seconds) / 2.0;

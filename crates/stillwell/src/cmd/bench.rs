@@ -137,17 +137,17 @@ pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBe
 pub fn measure_at(
     verb: &BenchVerb,
     programs: &[Arm],
-    found: &[Vec<ProgramBenchmark>],
+    listed_benchmarks: &[Vec<ProgramBenchmark>],
     terms: &Terms<'_>,
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
     let workers = &spec.session.workers;
     let user = user_of_commands(workers.machine.rights.as_root);
-    let mut found = found.to_vec();
-    time_iterations(spec, programs, &mut found, user.as_ref())?;
+    let mut listed_benchmarks = listed_benchmarks.to_vec();
+    time_iterations(spec, programs, &mut listed_benchmarks, user.as_ref())?;
     let session = by_suffix(&spec.session)?;
     Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
-        let listed = ListedPrograms { commands: programs, found: &found };
+        let listed = ListedPrograms { commands: programs, found: &listed_benchmarks };
         let (plan, survey) = planned(verb, listed, terms, guard)?;
         Session::open(&plan, opening(&session, survey, guard))?.run()
     })
@@ -157,14 +157,14 @@ pub fn measure_at(
 fn time_iterations(
     spec: &BenchSpec,
     programs: &[Arm],
-    found: &mut [Vec<ProgramBenchmark>],
+    benchmarks: &mut [Vec<ProgramBenchmark>],
     user: Option<&User>,
 ) -> Result<()> {
     if spec.session.judgement.decide_on != Some(DecideOn::Instructions) {
         return Ok(());
     }
-    let wanted = names(&spec.benchmark, found)?;
-    frameworks::time_iterations(programs, found, &wanted, user, spec.session.workers.timeout)
+    let wanted = names(&spec.benchmark, benchmarks)?;
+    frameworks::time_iterations(programs, benchmarks, &wanted, user, spec.session.workers.timeout)
 }
 
 fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::Error {

@@ -99,9 +99,10 @@ impl<'p> StartedRunner<'p> {
 }
 
 /// The collectable metrics of whole processes beyond the constant ones.
-fn metrics_of(found: &[Metric]) -> Vec<Metric> {
-    let is_there =
-        |metric: &Metric| metric.info().source == MetricSource::Always || found.contains(metric);
+fn metrics_of(additional: &[Metric]) -> Vec<Metric> {
+    let is_there = |metric: &Metric| {
+        metric.info().source == MetricSource::Always || additional.contains(metric)
+    };
     METRICS.iter().map(|info| info.metric).filter(is_there).collect()
 }
 

@@ -56,8 +56,8 @@ impl Machine<'_> {
     }
 }
 
-fn heads(found: &SearchOutcome) -> Vec<usize> {
-    found.culprits.iter().map(|culprit| culprit.head).collect()
+fn heads(probed: &SearchOutcome) -> Vec<usize> {
+    probed.culprits.iter().map(|culprit| culprit.head).collect()
 }
 
 /// A value without noise differs a little between any two commits. Beside a change of 5 % that is none.

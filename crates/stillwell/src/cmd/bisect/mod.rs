@@ -75,7 +75,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
 pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;
-    let range = range::range_of(&place, (good, bad), verb.first_parent)?;
+    let range = range::range_of(&place, good, bad, verb.first_parent)?;
     let here = std::path::absolute(here).context("cannot find the current directory")?;
     unbuilt::warn(verb, &here);
     let here = here.to_string_lossy().into_owned();

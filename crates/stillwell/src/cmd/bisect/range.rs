@@ -18,7 +18,8 @@ const COMMITS_MAX: usize = 20_000;
 /// their merge base takes its place. Errors: a revision is unknown, or the two have no common ancestor.
 pub(super) fn range_of(
     place: &Place,
-    (good, bad): (&str, &str),
+    good: &str,
+    bad: &str,
     first_parent: bool,
 ) -> Result<BisectRange> {
     let (good_id, bad_id) = (place.commit(good)?, place.commit(bad)?);

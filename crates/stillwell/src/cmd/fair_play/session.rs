@@ -193,8 +193,8 @@ impl FairPlay {
             .context("the digests")?;
         let arms = record.header.plan.arms.iter().step_by(self.n_programs);
         let names: Vec<String> = arms.filter_map(|arm| arm.benchmark.clone()).collect();
-        let programs = (self.n_programs, &names[..]);
-        let mut report = judge_outputs_of_benchmarks(&outputs, self.output_rules(), programs);
+        let rules = self.output_rules();
+        let mut report = judge_outputs_of_benchmarks(&outputs, rules, self.n_programs, &names);
         for (index, file) in self.options.files.iter().enumerate() {
             let of_reference =
                 outputs.iter().filter(|output| output.arm.is_multiple_of(self.n_programs));
