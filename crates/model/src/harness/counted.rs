@@ -38,10 +38,10 @@ pub fn command_of_all(
     };
     let with =
         |from: usize, n: usize, words: &[String]| [&one[..from], words, &one[from + n..]].concat();
-    let exact = || one.iter().rposition(|word| word == "--exact");
+    let after = |option| Some(one.iter().rposition(|word| word == option)? + 1);
     match harness {
-        Harness::Criterion => Some(with(exact()?, 2, &[any()])),
-        Harness::Divan => Some(with(exact()? + 1, 1, benchmarks)),
+        Harness::Criterion => Some(with(after("--bench")?, 1, &[any()])),
+        Harness::Divan => Some(with(after("--exact")?, 1, benchmarks)),
         Harness::GoogleBenchmark => {
             let at = one.iter().rposition(|word| word.starts_with(GOOGLE_FILTER))?;
             Some(with(at, 1, &[format!("{GOOGLE_FILTER}{}", any())]))

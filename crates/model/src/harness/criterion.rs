@@ -1,4 +1,4 @@
-//! criterion.rs 0.5 and later. Options are those in `--help`. Samples go to CRITERION_HOME, a directory of ours, so the
+//! criterion.rs 0.4 and later. Options are those in `--help`. Samples go to CRITERION_HOME, a directory of ours, so the
 //! project's own results in `target/criterion` are untouched.
 
 use regex_lite::Regex;
@@ -17,15 +17,18 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     listing: |program| with(program, &["--bench", "--list"]),
     list: |text| {
-        let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));
+        // 0.4 lists them as "bench".
+        let names = text
+            .lines()
+            .filter_map(|it| it.strip_suffix(": benchmark").or(it.strip_suffix(": bench")));
         names.map(String::from).collect()
     },
     listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let options = [
             "--bench",
-            "--exact",
-            benchmark,
+            // 0.4 has no --exact.
+            &format!("^{}$", regex_lite::escape(benchmark)),
             "--noplot",
             "--warm-up-time=0.003",
             "--measurement-time=0.01",
@@ -78,6 +81,11 @@ mod tests {
         let said = "Gnuplot not found, using plotters backend\nerror: unexpected argument found\n";
         assert!(Harness::Criterion.has_answered(said));
         assert!(!Harness::Divan.has_answered(said) && !Harness::Criterion.has_answered("error"));
+    }
+
+    #[test]
+    fn the_list_of_version_0_4_is_read() {
+        check(Harness::Criterion, "a: bench\n", &["a"], "a  time:   [1 ns 2 ns 3 ns]\n", 2.0);
     }
 
     #[test]

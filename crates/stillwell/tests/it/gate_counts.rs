@@ -1,9 +1,11 @@
 //! Gates that count instructions: with a valgrind that takes a program's word for its count, so that a count takes
 //! milliseconds.
 
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran};
+use crate::bench::{Bench, Ran, wait_until};
 use crate::harnesses::libtest;
 
 const VALGRIND: &str = r#"#!/bin/sh
@@ -62,12 +64,17 @@ fn builds(names: &str, rounds: [u32; 2], is_old: bool) -> Bench {
 }
 
 fn gate(bench: &Bench, options: &[&str]) -> Ran {
+    Ran::from(gate_command(bench, options).output().unwrap())
+}
+
+fn gate_command(bench: &Bench, options: &[&str]) -> Command {
     let path = format!("{}:{}", bench.path("tools").display(), std::env::var("PATH").unwrap());
     let fixed =
         ["gate", "--old", "old", "--new", "new", "--select", "all", "--counter", "valgrind"];
     let files = ["--json", "g.json", "--markdown", "c.md", "--junit", "j.xml", "-o", "out.suite"];
     let mut command = bench.command(env!("CARGO_BIN_EXE_stillwell"));
-    Ran::from(command.args(fixed).args(files).args(options).env("PATH", path).output().unwrap())
+    command.args(fixed).args(files).args(options).env("PATH", path);
+    command
 }
 
 fn document(bench: &Bench) -> Value {
@@ -149,6 +156,24 @@ fn what_is_slower_with_the_same_instructions_says_so() {
     assert_eq!(rows[1]["instructions"]["n_together"], 1, "a sum leaves out what times decide");
     let hint = "50 % slower with the same instructions: layout, caches or memory";
     assert!(bench.read("c.md").contains(hint), "{}", bench.read("c.md"));
+}
+
+#[test]
+fn a_gate_that_is_interrupted_while_it_counts_tells_its_times() {
+    let bench = builds("BM_a BM_b", [1000, 1000], false);
+    let counts = bench.path("counts");
+    let waits = format!(": > '{}'; exec sleep 600", counts.display());
+    bench.script("tools/valgrind", &VALGRIND.replace("exec \"$@\"", &waits));
+    let options = ["--budget", "8s", "--fail-on", "slower:0.001%", "--timeout", "10min"];
+    let running = bench.spawn(gate_command(&bench, &options));
+    wait_until("a count", || counts.exists());
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish().ends_with(130);
+    assert!(!ran.stderr.contains("--resume"), "{ran:#?}");
+    let document = document(&bench);
+    assert_eq!(document["exit_code"], 130);
+    assert_eq!(document["uncounted"], serde_json::json!(["the counting was interrupted"]));
+    assert!(document["benchmarks"][1]["ratio"]["ratio"].is_number(), "{document}");
 }
 
 /// Google Benchmark before 1.8 refuses a number of iterations. The times keep their answer.

@@ -29,7 +29,7 @@ const FRAMEWORKS: [Framework; 7] = [
         list_when: "--list",
         list: "fib 15: benchmark\\nsum/9: benchmark",
         said: "fib 15    time:   [1.0 ns $T ns 9999.9 ns]\\nsum/9     time:   [1.0 ns $T ns 9999.9 ns]",
-        filter: "--exact fib 15",
+        filter: "--bench ^fib 15$",
         first: "fib 15",
     },
     Framework {

@@ -48,6 +48,7 @@ pub(super) struct Work {
     pub counter: Option<&'static str>,
     /// Benchmarks without a count, with the reason.
     pub uncounted: Vec<String>,
+    pub was_interrupted: bool,
 }
 
 impl Work {
@@ -117,13 +118,16 @@ impl Counting {
         for same in together::the_same(&mut sessions, summed)? {
             work.add(&same);
         }
-        if sessions.has_failed() || !count_alone(&mut sessions, &open, &mut work)? {
+        if sessions.was_interrupted {
+            work.uncounted.push("the counting was interrupted".into());
+        } else if sessions.has_failed() || !count_alone(&mut sessions, &open, &mut work)? {
             work.uncounted.push("no program could be executed by what counts".into());
         } else if repeats {
             for same in together::the_same_alone(&mut sessions, &failing)? {
                 work.add(&same);
             }
         }
+        work.was_interrupted = sessions.was_interrupted;
         Ok(work)
     }
 

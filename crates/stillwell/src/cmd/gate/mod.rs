@@ -125,6 +125,9 @@ impl Measured {
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
             let limits = CountingLimits { left_ns, alpha_pct, limit: fail_on(verb).limit() };
             measured.work = counting.count(verb, trees, &changes.pairs, timed, limits)?;
+            if measured.work.was_interrupted {
+                measured.code = exit_code::INTERRUPTED;
+            }
         }
         Ok(measured)
     }

@@ -66,7 +66,9 @@ impl SuiteSession<'_> {
         for failure in &failures {
             writeln!(terminal::stderr(), "stillwell: {failure}").ok();
         }
-        if is_there && (is_interrupted || !failures.is_empty()) {
+        // A gate counts quietly, and its next call counts anew.
+        let goes_on = is_there && !(self.is_of_gate && self.screen.is_quiet());
+        if goes_on && (is_interrupted || !failures.is_empty()) {
             let shown = directory.display();
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(terminal::stderr(), "{text}").ok();
