@@ -137,7 +137,10 @@ mod tests {
         let tests = ["t/a.py::x", "t/b.py::y"].map(String::from);
         let pytest = words(Harness::PytestBenchmark, &["pytest", "t"], &tests).unwrap();
         assert!(pytest.ends_with(" t/a.py::x t/b.py::y") && !pytest.contains(" t "), "{pytest}");
-        assert_eq!(words(Harness::PytestBenchmark, &["pytest", "t/a.py", "t/b.py"], &tests), None);
+        let files = words(Harness::PytestBenchmark, &["pytest", "t/a.py", "t/b.py"], &tests);
+        assert_eq!(files.unwrap(), pytest);
+        let [one, other] = ["t/a.py::x", "u/b.py::y"].map(String::from);
+        assert_eq!(words(Harness::PytestBenchmark, &["pytest", "t", "u"], &[one, other]), None);
         assert_eq!(words(Harness::Go, &["./p"], &names), None);
         assert_eq!(words(Harness::Divan, &["./p"], &[]), None);
     }

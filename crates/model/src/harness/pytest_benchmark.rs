@@ -24,8 +24,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
         // The test replaces the file or directory that contains it.
         let place = |word: &String| (!word.starts_with('-')).then(|| located(word, benchmark))?;
         let benchmark = &*program.iter().find_map(place).unwrap_or_else(|| benchmark.to_owned());
-        let others = program.iter().filter(|word| place(word).is_none());
-        let others: Vec<String> = others.cloned().collect();
+        let others = (0..program.len()).filter(|&at| place(&program[at]).is_none());
+        let others = others.filter(|&at| !is_test_file(program, at));
+        let others: Vec<String> = others.map(|at| program[at].clone()).collect();
         let short =
             ["--benchmark-min-rounds=5", "--benchmark-max-time=0.1", "--benchmark-warmup=on"];
         with(&others, &[&COMMON[..], &short, &[&*json(), benchmark]].concat())
@@ -78,6 +79,16 @@ fn located(place: &str, test: &str) -> Option<String> {
     Some(joined(&file[at..]))
 }
 
+/// Whether a word is a file with tests, or a test in one, and not the value of an option.
+fn is_test_file(words: &[String], at: usize) -> bool {
+    let file = words[at].split("::").next().unwrap_or_default();
+    let pytest =
+        words.iter().position(|word| word.ends_with("pytest") || word.ends_with("py.test"));
+    let before = at.checked_sub(1).map_or("", |before| &words[before]);
+    let is_value = before == "-c" || (before.starts_with("--") && !before.contains('='));
+    file.ends_with(".py") && pytest.is_some_and(|pytest| at > pytest) && !is_value
+}
+
 fn benchmarks(text: &str) -> Vec<Value> {
     let document: Option<Value> = serde_json::from_str(text).ok();
     let benchmarks = document.and_then(|it| it.get("benchmarks")?.as_array().cloned());
@@ -101,6 +112,16 @@ mod tests {
         );
         assert_eq!(command[..4], words("python3 -m pytest -x"));
         assert_eq!(command.last().unwrap(), "t/b.py::test_x");
+    }
+
+    #[test]
+    fn other_files_are_left_out() {
+        let program =
+            "python3 -m pytest a.py -x t/b.py t/c.py::test_z --ignore t/d.py --maxfail=1 e.py";
+        let program: Vec<String> = program.split(' ').map(String::from).collect();
+        let command = Harness::PytestBenchmark.command(&program, "t/b.py::test_x", None).join(" ");
+        assert!(command.starts_with("python3 -m pytest -x --ignore t/d.py --maxfail=1 -q "));
+        assert!(command.ends_with(" t/b.py::test_x"), "{command}");
     }
 
     #[test]
