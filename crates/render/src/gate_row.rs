@@ -84,9 +84,9 @@ pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
 }
 
-/// The largest difference in the interval of a ratio.
+/// The largest difference in the interval of a ratio, if it has both ends.
 pub(super) fn told_to(ratio: Option<RatioInterval>) -> Option<String> {
-    let ratio = ratio?;
+    let ratio = ratio.filter(|ratio| ratio.lo > 0.0)?;
     let share = (ratio.hi - 1.0).max(1.0 - ratio.lo);
     (share.is_finite() && share > 0.0).then(|| percent(share))
 }

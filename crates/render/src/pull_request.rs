@@ -20,7 +20,7 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         wrap(&mut out, &format!("{}: ", heading.to_lowercase()), 6, &names.join(", "));
     }
     if let Some(text) = result.short_budget {
-        wrap(&mut out, "budget: ", 8, text);
+        wrap(&mut out, "too short: ", 6, text);
     }
     let (word, code) = (result.word(), result.code);
     let by = if !result.failing.is_empty() {
@@ -75,7 +75,7 @@ pub fn markdown(result: &GateResult<'_>) -> String {
         list(&mut out, heading, &names);
     }
     if let Some(text) = result.short_budget {
-        write!(out, "\n{}\n", escaped(text)).ok();
+        write!(out, "\nToo short: {}\n", escaped(text)).ok();
     }
     if let Some(text) = result.noise(&rows) {
         write!(out, "\n{text}\n").ok();

@@ -154,6 +154,8 @@ fn what_is_slower_with_the_same_instructions_says_so() {
     let slow = &rows[0];
     assert_eq!((&slow["answer"], &slow["by"]), (&"fail".into(), &"time_at_the_same_work".into()));
     assert_eq!(rows[1]["instructions"]["n_together"], 1, "a sum leaves out what times decide");
+    let slow_in = |text: &str| text.contains("| `BM_slow` |") && text.contains("| the same |");
+    assert!(bench.read("c.md").lines().any(slow_in), "{}", bench.read("c.md"));
     let hint = "50 % slower with the same instructions: layout, caches or memory";
     assert!(bench.read("c.md").contains(hint), "{}", bench.read("c.md"));
 }

@@ -36,9 +36,18 @@ impl<'a> Countable<'a> {
 
     /// The result of a sum of so many benchmarks that is the same to the instruction.
     pub(super) fn the_same_work(&self, n_together: usize) -> (String, WorkCounted) {
-        let ratio = RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 };
-        let (n_together, system_share) = (n_together as u32, self.timed.system_share);
-        (self.timed.name.clone(), WorkCounted { ratio, is_known: true, n_together, system_share })
+        let n_together = n_together as u32;
+        (
+            self.timed.name.clone(),
+            WorkCounted { is_known: true, n_together, ..self.counted_once(1.0) },
+        )
+    }
+
+    /// The result of a single count of each build.
+    pub(super) fn counted_once(&self, ratio: f64) -> WorkCounted {
+        let ratio = RatioInterval { ratio, lo: ratio, hi: ratio };
+        let system_share = self.timed.system_share;
+        WorkCounted { ratio, is_known: false, n_together: 1, system_share }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Instructions of a gate's benchmarks: which are counted, in which share of the budget, and with which result.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
@@ -56,6 +58,10 @@ impl Work {
     fn add(&mut self, same: &[Countable<'_>]) {
         self.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
     }
+
+    fn has(&self, benchmark: &Countable<'_>) -> bool {
+        self.counted.iter().any(|(name, _)| *name == benchmark.timed.name)
+    }
 }
 
 impl Counting {
@@ -111,6 +117,7 @@ impl Counting {
             n_failed: 0,
             n_failed_max: open.len().min(2) as u32,
             was_interrupted: false,
+            ratios: HashMap::new(),
         };
         // The processor's counts never repeat to the last instruction.
         let repeats = self.counter != InstructionCounter::Pmu;
@@ -127,6 +134,12 @@ impl Counting {
                 work.add(&same);
             }
         }
+        let all = open.iter().chain(&failing).filter(|it| !work.has(it));
+        let once = all.filter_map(|it| {
+            let name = it.timed.name.clone();
+            Some((name, it.counted_once(*sessions.ratios.get(&it.timed.name)?)))
+        });
+        work.counted.extend(once.collect::<Vec<_>>());
         work.was_interrupted = sessions.was_interrupted;
         Ok(work)
     }
@@ -194,9 +207,7 @@ fn count_alone(
     open: &[Countable<'_>],
     work: &mut Work,
 ) -> Result<bool> {
-    let is_left =
-        |it: &&Countable<'_>| !work.counted.iter().any(|(name, _)| *name == it.timed.name);
-    let left: Vec<Countable<'_>> = open.iter().copied().filter(|it| is_left(&it)).collect();
+    let left: Vec<_> = open.iter().copied().filter(|it| !work.has(it)).collect();
     let chosen = sessions.fitting(&left, &mut work.uncounted);
     if chosen.is_empty() {
         return Ok(true);

@@ -1,5 +1,6 @@
 //! The sessions that count a gate's instructions, and the time that they are expected to need.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -44,6 +45,8 @@ pub(super) struct CountingSessions<'a> {
     /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
     pub n_failed_max: u32,
     pub was_interrupted: bool,
+    /// The benchmarks that were counted alone once, with new ÷ old.
+    pub ratios: HashMap<String, f64>,
 }
 
 impl CountingSessions<'_> {
@@ -76,22 +79,24 @@ impl CountingSessions<'_> {
         Ok(counted)
     }
 
-    /// Counts a pair with a single benchmark in a single block. Returns whether both builds execute the same number of
-    /// instructions, up to this share of them.
-    pub(super) fn is_same(&mut self, pair: Pair, expected_ns: f64, tolerance: f64) -> Result<bool> {
+    /// Counts a pair with a single benchmark in a single block. Returns new ÷ old, `None` without both counts.
+    pub(super) fn ratio_of(&mut self, pair: Pair, expected_ns: f64) -> Result<Option<f64>> {
         self.n_sums += 1;
         self.n_failed += 1;
         let folder = format!("{FOLDER}-{}", self.n_sums);
         let started_ns = monotonic_ns();
         let counted = self.measure(&[pair], folder, Some(1))?;
         self.pace *= (monotonic_ns() - started_ns) as f64 / expected_ns;
-        let Some(counted) = counted else { return Ok(false) };
+        let Some(counted) = counted else { return Ok(None) };
         let rows = &counted.record.rows;
-        let of = |at: usize| rows.get(at, Metric::Instructions).filter(|_| rows.is_measurement(at));
-        let counts: Vec<Option<u64>> = (0..rows.len()).map(of).collect();
-        let [Some(old), Some(new)] = counts[..] else { return Ok(false) };
+        let count = |arm: usize| {
+            let mut of_arm = (0..rows.len()).filter(|&at| rows.arm(at) == arm);
+            let at = of_arm.find(|&at| rows.is_measurement(at))?;
+            rows.get(at, Metric::Instructions).filter(|count| *count > 0)
+        };
+        let (Some(old), Some(new)) = (count(0), count(1)) else { return Ok(None) };
         self.n_failed -= 1;
-        Ok(old.abs_diff(new) as f64 <= tolerance * old as f64)
+        Ok(Some(new as f64 / old as f64))
     }
 
     /// Expected time for processes that execute all of these benchmarks, ns.

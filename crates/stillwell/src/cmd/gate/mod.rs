@@ -20,6 +20,8 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites::BuildInterrupted;
+use analysis::verdict::GateAnswer;
+
 use host::terminal;
 use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
@@ -163,16 +165,20 @@ fn write_result(
         left_out: &changes.left_out,
         unmeasured: &unmeasured,
     };
+    let rows = result.rows();
     let is_answer = [exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&measured.code);
     let code = match (failing.is_empty(), is_answer && measured.times.is_some()) {
         (false, _) => exit_code::ERROR,
-        (true, true) => GateResult::code_of(&result.rows()),
+        (true, true) => GateResult::code_of(&rows),
         (true, false) => measured.code,
     };
     // A benchmark that was not measured may be slower.
     let is_open = code == exit_code::SUCCESS && !unmeasured.is_empty();
     let code = if is_open { exit_code::UNDECIDED } else { code };
-    let result = GateResult { code, ..result };
+    // More time is of no use where everything is decided.
+    let has_open = rows.iter().any(|row| row.answer == GateAnswer::Undecided);
+    let short_budget = result.short_budget.filter(|_| has_open);
+    let result = GateResult { code, short_budget, ..result };
     print(&pull_request::remarks(&result))?;
     write_files(verb, &result)?;
     Ok(code)

@@ -110,11 +110,15 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
             if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
-            if self.sessions.is_same(pair, expected_ns, tolerance(benchmarks))? {
+            let ratio = self.sessions.ratio_of(pair, expected_ns)?;
+            if ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= tolerance(benchmarks)) {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);
             }
             self.has_differed = true;
+            if let ([one], Some(ratio)) = (benchmarks, ratio) {
+                self.sessions.ratios.insert(one.timed.name.clone(), ratio);
+            }
         }
         if benchmarks.len() > 1 {
             let (suspects, others) = benchmarks.split_at(benchmarks.len().div_ceil(3));
