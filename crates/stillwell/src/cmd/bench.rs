@@ -12,8 +12,7 @@ use crate::session::{
     Guard, Opening, Session, SessionEnd, instruction_counters, surroundings, told_gap,
 };
 use host::sys::User;
-use host::terminal;
-use host::{Host, Survey, user_of_commands};
+use host::{Host, Survey, terminal, user_of_commands};
 use measure::slices::{WorkerFactory, list_benchmarks};
 use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
@@ -43,11 +42,11 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let maker =
         WorkerFactory::new(spec.fork_server, user_of_commands(workers.machine.rights.as_root))?;
     if spec.list {
-        return Guard::bare(workers.machine.rights)
-            .hold(|guard| measure(verb, &commands, maker, guard));
+        return measure(verb, &commands, maker, &mut Guard::bare(workers.machine.rights));
     }
-    Guard::for_workers(&verb.host_root, workers)?
-        .hold(|guard| measure(verb, &commands, maker, guard))
+    let mut guard = Guard::for_workers(&verb.host_root, workers)?;
+    let code = measure(verb, &commands, maker, &mut guard);
+    guard.restore(code)
 }
 
 fn measure(
@@ -146,11 +145,12 @@ pub fn measure_at(
     let mut listed_benchmarks = listed_benchmarks.to_vec();
     time_iterations(spec, programs, &mut listed_benchmarks, user.as_ref())?;
     let session = by_suffix(&spec.session)?;
-    Guard::for_workers(&verb.host_root, workers)?.hold(|guard| {
-        let listed = ListedPrograms { commands: programs, found: &listed_benchmarks };
-        let (plan, survey) = planned(verb, listed, terms, guard)?;
-        Session::open(&plan, opening(&session, survey, guard))?.run()
-    })
+    let listed = ListedPrograms { commands: programs, found: &listed_benchmarks };
+    let mut guard = Guard::for_workers(&verb.host_root, workers)?;
+    let measured = planned(verb, listed, terms, &guard).and_then(|(plan, survey)| {
+        Session::open(&plan, opening(&session, survey, &mut guard))?.run()
+    });
+    guard.restore(measured)
 }
 
 /// Asks how long an iteration takes, if instructions decide.

@@ -7,8 +7,7 @@ use anyhow::{Context as _, Error, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::open::VALUES_MAX;
-use crate::cmd::open::{InputFile, records};
+use crate::cmd::open::{InputFile, VALUES_MAX, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
 use analysis::verdict::{Gate, judge};

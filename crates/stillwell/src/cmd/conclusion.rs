@@ -8,8 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::session::{Opening, Screen, Session, SessionEnd};
-use host::invoking_user;
-use host::terminal;
+use host::{invoking_user, terminal};
 use model::spec::RunSpec;
 use model::spec::run::OutputOptions;
 use model::spec::workers::{PyperfOptions, SessionOptions};
@@ -47,6 +46,11 @@ impl<'a> Presentation<'a> {
         }
     }
 
+    /// Refuses exports that could not be written after the session.
+    pub fn check_exports(&self) -> Result<()> {
+        exports::check(&self.output.exports, self.output.json)
+    }
+
     pub fn screen(&self) -> Screen {
         Screen::new(self.output, self.pyperf)
     }
@@ -58,7 +62,7 @@ pub fn measure_and_show(
     opening: Opening<'_>,
     presentation: &Presentation<'_>,
 ) -> Result<(PathBuf, u8)> {
-    exports::check(&presentation.output.exports, presentation.output.json)?;
+    presentation.check_exports()?;
     let (path, end) = Session::open(plan, opening)?.run()?;
     let code = finish(presentation, &path, &end)?;
     Ok((path, code))

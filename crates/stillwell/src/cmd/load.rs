@@ -4,8 +4,7 @@ use std::io::Write as _;
 
 use anyhow::{Result, ensure};
 
-use host::Host;
-use host::terminal;
+use host::{Host, terminal};
 use measure::interrupt::Interrupt;
 use measure::load::{self, Load};
 use measure::supervised;

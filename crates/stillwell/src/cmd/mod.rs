@@ -66,9 +66,10 @@ use model::spec::{Request, Verb};
 use render::remedies::Audience;
 use render::uncertain;
 
-/// The names that a verb's errors use for options.
-fn audience(verb: &Verb) -> Audience {
-    match verb {
+/// The names that a request's errors use for options.
+pub fn audience_of(request: &Request) -> Audience {
+    let Request::Verb(cli) = request else { return Audience::Run };
+    match &cli.verb {
         Verb::Timeit(_) => Audience::Workers,
         Verb::Bench(verb) if suites::is_suite(&verb.spec) => Audience::Suite,
         Verb::Bench(_) => Audience::Workers,
@@ -77,28 +78,16 @@ fn audience(verb: &Verb) -> Audience {
     }
 }
 
-/// The names that a request's errors use for options.
-pub fn audience_of(request: &Request) -> Audience {
-    match request {
-        Request::Verb(cli) => audience(&cli.verb),
-        Request::Schema(_) | Request::ShortHelp(_) => Audience::Run,
-    }
-}
-
 /// Answers a command line. Returns the exit code.
 pub fn answer(request: Request) -> Result<u8> {
-    match request {
-        Request::Verb(cli) => run_verb(cli.verb),
-        Request::Schema(documents) => documents::print_schema(documents),
+    let mut verb = match request {
+        Request::Verb(cli) => cli.verb,
+        Request::Schema(documents) => return documents::print_schema(documents),
         Request::ShortHelp(text) => {
             print::print(&text)?;
-            Ok(model::values::exit_code::SUCCESS)
+            return Ok(model::values::exit_code::SUCCESS);
         }
-    }
-}
-
-/// Executes the verb of this process. Returns the exit code.
-fn run_verb(mut verb: Verb) -> Result<u8> {
+    };
     if verb.numbers().unicode {
         uncertain::use_unicode();
     }

@@ -4,29 +4,32 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::cmd::conclusion::{self, Presentation};
+use crate::cmd::conclusion::{Presentation, finish};
 use crate::cmd::revisions;
 use crate::session::{
-    Guard, Opening, SampledSession, Session, SessionEnd, bare_surroundings, instruction_counters,
-    surroundings, told_gap,
+    Guard, Opening, SampledSession, Session, SessionEnd, Voice, bare_surroundings,
+    instruction_counters, surroundings, told_gap,
 };
+use host::Host;
 use host::priority::caveats;
 use host::shield::Isolation;
-use host::{Host, Survey};
 use model::spec::RunVerb;
 use model::values::{DecideOn, exit_code};
-use record::plan::{ArmTerms, Ending, Plan, ProcessPlan, Terms, decide_session};
+use record::plan::{ArmTerms, Ending, ProcessPlan, Terms, decide_session};
 use record::{EndReason, Readers};
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let revisions = revisions::built(&verb.spec.revisions)?;
     let terms = Terms { arms: ArmTerms::Revisions(&revisions), ..Terms::default() };
-    Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        let (plan, survey) = planned(verb, &terms, guard)?;
-        let presentation = Presentation::of_run(&verb.spec);
-        conclusion::measure_and_show(&plan, opening(verb, survey, guard), &presentation)
-    })
+    let presentation = Presentation::of_run(&verb.spec);
+    presentation.check_exports()?;
+    let mut guard = Guard::for_commands(&verb.host_root, &verb.spec.process, Voice::Normal)?;
+    let shown = measure(verb, &terms, None, &mut guard).and_then(|(path, end)| {
+        let code = finish(&presentation, &path, &end)?;
+        Ok((path, code))
+    });
+    guard.restore(shown)
 }
 
 /// Measures and shows only progress. Returns the record, the end of the session, and the isolation of its runs.
@@ -34,12 +37,10 @@ pub fn measure_quietly(
     verb: &RunVerb,
     terms: &Terms<'_>,
 ) -> Result<(PathBuf, SessionEnd, Option<Isolation>)> {
-    Guard::for_commands_quietly(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        let isolation = guard.isolation().cloned();
-        let (plan, survey) = planned(verb, terms, guard)?;
-        let (path, end) = Session::open(&plan, opening(verb, survey, guard))?.run()?;
-        Ok((path, end, isolation))
-    })
+    let mut guard = Guard::for_commands(&verb.host_root, &verb.spec.process, Voice::Quiet)?;
+    let isolation = guard.isolation().cloned();
+    let measured = measure(verb, terms, None, &mut guard);
+    guard.restore(measured).map(|(path, end)| (path, end, isolation))
 }
 
 /// Measures with samples and shows only progress. Returns the record and the end of the session.
@@ -48,60 +49,59 @@ pub fn measure_profiled(
     terms: &Terms<'_>,
     sampling: SampledSession,
 ) -> Result<(PathBuf, SessionEnd)> {
-    Guard::for_commands(&verb.host_root, &verb.spec.process)?.hold(|guard| {
-        let (plan, survey) = planned(verb, terms, guard)?;
-        let opening = Opening { sampling: Some(sampling), ..opening(verb, survey, guard) };
-        Session::open(&plan, opening)?.run()
-    })
+    let mut guard = Guard::for_commands(&verb.host_root, &verb.spec.process, Voice::Normal)?;
+    let measured = measure(verb, terms, Some(sampling), &mut guard);
+    guard.restore(measured)
 }
 
 /// Measures a series of one command to its last run. Precision does not end the series early. Prints the errors of the
 /// session. Returns the record and the exit code.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let terms = Terms { ending: Ending::AtTheEnd, ..Terms::default() };
-    Guard::bare(verb.spec.process.rights).hold(|guard| {
-        let (plan, survey) = planned(verb, &terms, guard)?;
-        let (path, end) = Session::open(&plan, opening(verb, survey, guard))?.run()?;
-        let code = match end.reason {
-            EndReason::Complete => exit_code::SUCCESS,
-            _ => conclusion::finish(&Presentation::of_run(&verb.spec), &path, &end)?,
-        };
-        Ok((path, code))
-    })
+    let mut guard = Guard::bare(verb.spec.process.rights);
+    let (path, end) = measure(verb, &terms, None, &mut guard)?;
+    let code = match end.reason {
+        EndReason::Complete => exit_code::SUCCESS,
+        _ => conclude_failed(verb, &path, &end)?,
+    };
+    Ok((path, code))
 }
 
 /// Shows the runs of a failed session. Returns the exit code.
 pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Result<u8> {
-    conclusion::finish(&Presentation::of_run(&verb.spec), record, end)
+    finish(&Presentation::of_run(&verb.spec), record, end)
 }
 
-/// Examines the machine under a guard, and decides the plan there.
-fn planned(verb: &RunVerb, terms: &Terms<'_>, guard: &Guard) -> Result<(Plan, Survey)> {
+/// Examines the machine under the guard, decides the plan there, and measures. Returns the record and the end of the
+/// session.
+fn measure(
+    verb: &RunVerb,
+    terms: &Terms<'_>,
+    sampling: Option<SampledSession>,
+    guard: &mut Guard,
+) -> Result<(PathBuf, SessionEnd)> {
+    let RunVerb { spec, script, attribute, .. } = verb;
     // The facts describe the tuned machine.
     let host = Host::new(&verb.host_root);
     let mut survey = guard.survey(&host);
-    let (judgement, process) = (&verb.spec.judgement, &verb.spec.process);
-    let mut around = match verb.script {
+    let mut around = match script {
         Some(_) => bare_surroundings(guard, &survey)?,
-        None => surroundings(&host, guard, &survey, verb.spec.copies.is_some())?,
+        None => surroundings(&host, guard, &survey, spec.copies.is_some())?,
     };
-    if verb.script.is_none() && judgement.decide_on == Some(DecideOn::Instructions) {
-        around.counters = Some(instruction_counters(process.rights.as_root));
+    if script.is_none() && spec.judgement.decide_on == Some(DecideOn::Instructions) {
+        around.counters = Some(instruction_counters(spec.process.rights.as_root));
     }
-    let plan = decide_session(&verb.spec, terms, &around)?;
+    let plan = decide_session(spec, terms, &around)?;
     let ProcessPlan { nice, sched, .. } = plan.process;
     survey.gaps.extend(caveats(&host, nice, sched, around.is_shielded));
-    survey.gaps.extend(told_gap(&around, &process.placement));
-    Ok((plan, survey))
-}
-
-fn opening<'a>(verb: &'a RunVerb, survey: Survey, guard: &'a mut Guard) -> Opening<'a> {
-    let RunVerb { spec, script, attribute, .. } = verb;
-    Opening {
+    survey.gaps.extend(told_gap(&around, &spec.process.placement));
+    let opening = Opening {
         record: spec.output.record.as_deref(),
         readers: Readers::of(spec.output.shared),
         script: script.as_deref(),
         attribute: *attribute,
+        sampling,
         ..Opening::new(survey, guard, Presentation::of_run(spec).screen())
-    }
+    };
+    Session::open(&plan, opening)?.run()
 }

@@ -8,12 +8,9 @@ use jiff::Timestamp;
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
 use crate::session::{Guard, hidden_siblings};
-use host::Host;
-use host::journal;
 use host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
-use host::shielding;
-use host::sys;
-use host::terminal;
+use host::{Host, journal};
+use host::{shielding, sys, terminal};
 use measure::supervised;
 use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use model::values::{CachePart, exit_code, name_cpus};
@@ -103,10 +100,9 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     supervised::check(&verb.command, !verb.rights.as_root)?;
     let host = Host::new(&options.host_root);
     let request = request(&Host::new(&options.host_root), options);
-    Guard::for_shield(&options.host_root, request)?.hold(|guard| {
-        guard.enter(std::process::id())?;
-        run(verb, &host, guard)
-    })
+    let mut guard = Guard::for_shield(&options.host_root, request)?;
+    let code = guard.enter(std::process::id()).and_then(|()| run(verb, &host, &guard));
+    guard.restore(code)
 }
 
 /// Runs the command as a child, which inherits the group and its CPUs.

@@ -11,8 +11,7 @@ use host::guardian::{Guardian, GuardianRequest};
 use host::knobs::bench_cpus;
 use host::shield::{self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
 use host::sys::User;
-use host::terminal;
-use host::{CacheMonitors, Host, Survey, look, monitors, user_of_commands};
+use host::{CacheMonitors, Host, Survey, look, monitors, terminal, user_of_commands};
 use model::spec::groups::{RightsOptions, TuneOptions};
 use model::spec::run::ProcessOptions;
 use model::spec::workers::WorkerOptions;
@@ -22,8 +21,8 @@ use record::plan::defaults::CACHE_PART_PCT;
 use record::plan::programs::affinity;
 use render::shield as shown;
 
-/// Tuned knobs and a shield, until [`Guard::hold`] returns or the guard is dropped: the guardian restores everything
-/// when its socket closes. The default guard only changes the user of the commands.
+/// Tuned knobs and a shield, until [`Guard::restore`] or the guard is dropped: the guardian restores everything when its
+/// socket closes. The default guard only changes the user of the commands.
 #[derive(Debug, Default)]
 pub struct Guard {
     guardian: Option<Guardian>,
@@ -34,8 +33,9 @@ pub struct Guard {
     before: Option<Survey>,
 }
 
+/// Whether a guard reports what it does. Only the first of consecutive sessions needs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
+pub enum Voice {
     Normal,
     Quiet,
 }
@@ -49,16 +49,7 @@ impl Guard {
     /// The guard for the options of commands; by default, it uses the CPUs that were isolated at boot. A failed shield
     /// is no error: [`Guard::isolation`] gives the reason. Errors: the guardian cannot start, the machine is tuned
     /// already, or `--affinity` names unusable CPUs.
-    pub fn for_commands(root: &Path, process: &ProcessOptions) -> Result<Self> {
-        Self::from_options(root, process, Voice::Normal)
-    }
-
-    /// [`Guard::for_commands`] without messages, for consecutive sessions.
-    pub fn for_commands_quietly(root: &Path, process: &ProcessOptions) -> Result<Self> {
-        Self::from_options(root, process, Voice::Quiet)
-    }
-
-    fn from_options(root: &Path, process: &ProcessOptions, voice: Voice) -> Result<Self> {
+    pub fn for_commands(root: &Path, process: &ProcessOptions, voice: Voice) -> Result<Self> {
         let host = Host::new(root);
         let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
         if !process.isolate && process.tuning.tune.is_none() {
@@ -130,10 +121,9 @@ impl Guard {
         Ok(Self { guardian: Some(guardian), isolation, ..Self::default() })
     }
 
-    /// Calls `action` under the guard, then restores everything, even if `action` fails. Errors: the error of `action`,
-    /// or else the guardian died or could not restore everything. If both fail, the second error is printed here.
-    pub fn hold<T>(mut self, action: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let result = action(&mut self);
+    /// Restores everything, and returns the result of what was done under the guard. Errors: the error in `result`, or
+    /// else the guardian died or could not restore everything. If both failed, the second error is printed here.
+    pub fn restore<T>(self, result: Result<T>) -> Result<T> {
         let Some(guardian) = self.guardian else { return result };
         let ended = guardian.end().and_then(|(notes, put_back)| {
             say(&notes);

@@ -17,7 +17,7 @@ use measure::worker::FailureCause;
 use measure::{Hook, MeasurementFailure, Outcome, Runner};
 use model::values::metric::Metric;
 use record::plan::Plan;
-use record::schedule::{Schedule, Step};
+use record::schedule::Step;
 use record::{EndReason, Event, RecordTail, Writer};
 
 /// Length of the pieces in which the runner gets its steps, so that progress is shown and a stop is in time. Nothing is
@@ -63,15 +63,6 @@ impl Session<'_> {
         // is left.
         let block_ns = span_ns.checked_div(n_blocks).unwrap_or(left_ns).max(1);
         usize::try_from(left_ns / block_ns).unwrap_or(usize::MAX)
-    }
-
-    /// Runs this many blocks. `Some` if the session ends.
-    pub(super) fn blocks(
-        &mut self,
-        schedule: &mut Schedule,
-        n_blocks: u32,
-    ) -> Result<Option<SessionEnd>> {
-        self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())
     }
 
     /// Makes the interim analyses that are due. `Some` if they end the session.
@@ -151,13 +142,9 @@ impl Session<'_> {
                 ran.push(RunInterval { step: run.step, start_ns, end_ns });
             }
         })?;
-        self.note_taken(&ran)
-    }
-
-    /// Records the programs that took CPU time from these runs.
-    fn note_taken(&mut self, ran: &[RunInterval]) -> Result<()> {
         let Some(tracer) = &mut self.tracer else { return Ok(()) };
-        for (step, by) in tracer.losses_by_run(ran) {
+        // The programs that took CPU time from these runs.
+        for (step, by) in tracer.losses_by_run(&ran) {
             self.writer.append_event(&Event::Taken { step, by })?;
         }
         Ok(())

@@ -104,7 +104,9 @@ impl Session<'_> {
             let fit = self.piece_steps().div_ceil(plan.arms.len());
             let fit = if n_run == 0 { 1 } else { fit.min(fit_in_time.max(1)) };
             let n_blocks = u32::try_from(fit)?.clamp(1, goal - n_run);
-            if let Some(end) = self.blocks(&mut schedule, n_blocks)? {
+            if let Some(end) =
+                self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())?
+            {
                 return Ok(Some(end));
             }
             // A block counts even if some of its rows are missing.

@@ -23,17 +23,19 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
 
 impl Session<'_> {
     /// Runs the session. Returns the path of the record. Errors: the runner failed; the record is still readable.
-    pub fn run(self) -> Result<(PathBuf, SessionEnd)> {
-        let path = self.path.clone();
-        let end = self.run_to_its_end().map_err(|error| broken_down(&path, error))?;
-        Ok((path, end))
-    }
-
-    fn run_to_its_end(mut self) -> Result<SessionEnd> {
+    pub fn run(mut self) -> Result<(PathBuf, SessionEnd)> {
         let measured = self.measure();
         let cleaned = self.cleanup();
         self.progress.finish();
-        let (mut end, cleaned) = (measured?, cleaned?);
+        let (mut end, cleaned) = match measured.and_then(|end| Ok((end, cleaned?))) {
+            Ok(ended) => ended,
+            Err(error) => {
+                let path = self.path.clone();
+                // Ends the launcher, which may still write.
+                drop(self);
+                return Err(broken_down(&path, error));
+            }
+        };
         end.failure = end.failure.or(cleaned.failure);
         if cleaned.interrupted {
             end.reason = EndReason::Interrupted;
@@ -49,7 +51,7 @@ impl Session<'_> {
             end.failure.get_or_insert(MeasurementFailure::Record { error, line: Vec::new() });
             end.reason = EndReason::RecordFull;
         }
-        Ok(end)
+        Ok((self.path, end))
     }
 
     fn measure(&mut self) -> Result<SessionEnd> {
@@ -98,7 +100,9 @@ impl Session<'_> {
                 self.state.watch.as_ref().and_then(|watch| watch.next_look(n_run as usize));
             let until_look = until_look.map_or(fit, |at| at - n_run as usize);
             let n_blocks = u32::try_from(fit.min(until_look))?.min(n_due - n_run);
-            if let Some(end) = self.blocks(schedule, n_blocks)? {
+            if let Some(end) =
+                self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())?
+            {
                 return Ok(end);
             }
             n_run += n_blocks;

@@ -76,11 +76,37 @@ fn rings(graph: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) -> Vec<Vec<PathBuf>> {
     found.into_iter().collect()
 }
 
+fn map() -> String {
+    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
+    std::fs::read_to_string(map).unwrap()
+}
+
+/// ARCHITECTURE.md has the way of `run` from `main` to its output: at most 40 functions, and each exists.
+#[test]
+fn the_map_shows_the_way_of_run() {
+    let map = map();
+    let (_, way) = map.split_once("\n```\n").unwrap();
+    let (way, _) = way.split_once("\n```\n").unwrap();
+    let ways = way.lines().map(|line| line.trim_start().split("  ").next().unwrap());
+    let names: Vec<&str> = ways.flat_map(|names| names.split(" › ")).collect();
+    assert!((30..=40).contains(&names.len()), "{names:?}");
+    for name in names {
+        let (of, name) = name.split_once("::").unwrap_or(("", name));
+        let [plain, generic] = ["(", "<"].map(|after| format!("fn {name}{after}"));
+        let has_it = |line: &str| line.contains(&plain) || line.contains(&generic);
+        let files = opening::sources_with(has_it);
+        let is_type = |line: &str| line.starts_with("impl") && line.contains(of);
+        let is_there = of.is_empty() || {
+            opening::sources_with(is_type).iter().any(|file| files.contains(file))
+        };
+        assert!(!files.is_empty() && is_there, "{of}::{name} is gone");
+    }
+}
+
 /// ARCHITECTURE.md has a table of the crates, one row for each, in this order.
 #[test]
 fn the_map_shows_the_crates() {
-    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
-    let map = std::fs::read_to_string(map).unwrap();
+    let map = map();
     let (_, section) = map.split_once("\n## Crates\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());

@@ -8,8 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cmd::commits::Place;
 use crate::cmd::rights::take_for_kept;
-use crate::cmd::step_directory::digest_of;
-use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
+use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest, digest_of};
 use crate::cmd::suite_commands::KeptSuite;
 use model::spec::campaign::CampaignNew;
 use model::spec::groups::RightsOptions;

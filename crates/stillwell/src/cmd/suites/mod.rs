@@ -79,9 +79,9 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
             member.plan = with_kept_programs(member.plan.clone(), directory);
         }
         let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
-        return guarded(verb, |guard| {
-            session::measure(spec, &manifest, directory, &survey, guard, interrupt)
-        });
+        let mut guard = Guard::for_workers(&verb.host_root, &spec.session.workers)?;
+        let code = session::measure(spec, &manifest, directory, &survey, &mut guard, interrupt);
+        return guard.restore(code);
     }
     let path = suite_path(spec).context("a suite file is needed")?;
     exports::check(&spec.session.output.exports, spec.session.output.json)?;
@@ -139,7 +139,9 @@ impl PlannedSuite<'_> {
         if let Some(record) = one_record(spec) {
             // The session of a record catches ^C itself.
             drop(interrupt);
-            return guarded(verb, |guard| measure_one(spec, &suite, record, survey, guard));
+            let mut guard = Guard::for_workers(&verb.host_root, &spec.session.workers)?;
+            let code = measure_one(spec, &suite, record, survey, &mut guard);
+            return guard.restore(code);
         }
         let now = host::local_time::now();
         let directory = match &spec.session.output.record {
@@ -154,14 +156,10 @@ impl PlannedSuite<'_> {
         known.link_into(&directory)?;
         // The session removes the copies when it is done.
         *are_needed = true;
-        guarded(verb, |guard| {
-            session::measure(spec, &manifest, &directory, survey, guard, interrupt)
-        })
+        let mut guard = Guard::for_workers(&verb.host_root, &spec.session.workers)?;
+        let code = session::measure(spec, &manifest, &directory, survey, &mut guard, interrupt);
+        guard.restore(code)
     }
-}
-
-fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> Result<u8> {
-    Guard::for_workers(&verb.host_root, &verb.spec.session.workers)?.hold(measure)
 }
 
 /// Refuses options that a resumed suite ignores, because it keeps its plan.

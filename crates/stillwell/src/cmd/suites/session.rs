@@ -17,8 +17,7 @@ use crate::session::{
     Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
 };
 use analysis::watch::SharedAlpha;
-use host::Survey;
-use host::terminal;
+use host::{Survey, terminal};
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
 use model::spec::workers::BenchSpec;
