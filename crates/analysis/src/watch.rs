@@ -2,12 +2,11 @@
 //! they decide alike.
 
 use rayon::prelude::*;
-use stats::Invalid;
-use stats::relabel;
 use stats::sequential::{Conclusion, SequentialDesign, SequentialTest, holm_shares};
 use stats::spending::{InterimPoint, Spending, sizes};
 use stats::suspects::share_of_looks;
 use stats::verdict::IntervalVerdict;
+use stats::{Invalid, relabel};
 
 use crate::comparison::RatioInterval;
 use crate::end::end_reason;

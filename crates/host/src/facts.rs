@@ -107,9 +107,7 @@ pub struct Git {
 
 /// A capability that this machine lacks. It is data, not an error: Stillwell shows it and saves it with the result.
 /// The three parts are pieces of one sentence, "what: why; fix".
-#[derive(
-    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
 pub struct Gap {
     /// The missing capability.
     pub what: String,

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::fault;
-use crate::sys;
 #[cfg(test)]
 use crate::value_format::Format;
+use crate::{fault, sys};
 use model::values::CPUS_MAX;
 use model::words::reason;
 

@@ -63,8 +63,7 @@ pub use cgroup::{MemoryGroup, memory_group, memory_limit_bytes, quota_counts, wh
 pub use cmdline::CommandLine;
 pub use core_pairs::{CorePair, CorePairs, pairs_to_measure, with_hidden_siblings};
 pub use cpu_table::{CountedInterrupts, CpuRow, read_cpu_table, read_uptime_seconds};
-pub use facts::Gap;
-pub use facts::{Cgroup, Facts, Git, Topology};
+pub use facts::{Cgroup, Facts, Gap, Git, Topology};
 pub use files::{Host, is_gone, reason_unread};
 #[cfg(any(test, feature = "fixtures"))]
 pub use fixture::{expand, fixture_names};
@@ -80,8 +79,7 @@ pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use services::started_by;
-pub use topology::{MemoryNode, memory_nodes};
-pub use topology::{cores, cores_first};
+pub use topology::{MemoryNode, cores, cores_first, memory_nodes};
 pub use tracepoints::{
     EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
 };

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::Host;
-use crate::sys;
+use crate::{Host, sys};
 
 /// Folders of events, where tracefs may be mounted.
 pub const EVENT_FOLDERS: [&str; 2] =

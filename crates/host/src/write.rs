@@ -14,8 +14,7 @@ use crate::journal::Item;
 use crate::knobs::{Format, Knob};
 use crate::mounts::{self, Mount};
 use crate::processes::{self, Process};
-use crate::sys;
-use crate::{Host, fault};
+use crate::{Host, fault, sys};
 use model::values::read_cpu_list;
 
 /// Enough time for a busy machine. The imitation of the kernel in tests takes none.

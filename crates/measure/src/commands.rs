@@ -7,11 +7,10 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use crate::prepared::is_telling;
-use crate::programs;
-use crate::stepped_clock;
 use crate::valgrind::{COUNT, CountTask, HALF};
 use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
+use crate::{programs, stepped_clock};
 use host::sys::{self, User};
 use model::harness::RESULT_FILE;
 use model::prose::{Prose, prose};

@@ -8,8 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use host::sys;
-use host::{Gap, Host, MemoryGroup, memory_group};
+use host::{Gap, Host, MemoryGroup, memory_group, sys};
 use model::values::metric::Metric;
 use model::words::reason;
 use record::Row;

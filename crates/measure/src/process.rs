@@ -21,8 +21,7 @@ use crate::wire::{
     LauncherSettings, RowDestination,
 };
 use host::sys::{self, User};
-use host::terminal;
-use host::{Host, Process, invoking_user, why_no_process};
+use host::{Host, Process, invoking_user, terminal, why_no_process};
 use model::words::reason;
 
 /// Interval between requests to stop, until the launcher answers. The first may arrive between two runs.

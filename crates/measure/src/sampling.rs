@@ -20,8 +20,9 @@ use crate::child_run::has_ended_or_stopped;
 use crate::clock::monotonic_ns;
 use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::jit::JitFiles;
-use crate::stack_copies::StackRoom;
-use crate::stack_copies::{CHAIN_AT, ask_for_stacks, chain_end, cut_unused, long, stack_copy};
+use crate::stack_copies::{
+    CHAIN_AT, StackRoom, ask_for_stacks, chain_end, cut_unused, long, stack_copy,
+};
 use crate::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::waiting::WaitingLog;
 use crate::wire::{RowId, SamplingSettings};

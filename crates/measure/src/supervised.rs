@@ -19,9 +19,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::programs;
-use host::sys;
-use host::terminal;
-use host::{environment_as_caller, environment_for, invoking_user, is_caller_unknown};
+use host::{
+    environment_as_caller, environment_for, invoking_user, is_caller_unknown, sys, terminal,
+};
 use model::values::exit_code;
 use model::words::in_words;
 

@@ -11,8 +11,7 @@ use crate::clock::monotonic_ns;
 use crate::proc_counts::CpuTimes;
 use crate::supervised::wait_for;
 use crate::wire::RowId;
-use host::sys;
-use host::{Host, Process};
+use host::{Host, Process, sys};
 use record::Survivors;
 
 /// Time for a process to end by itself after its run and the hooks, ns. Helpers of honest programs notice their parent's end

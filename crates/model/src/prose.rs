@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use crate::prose;
+use crate::values::option_value;
 
 /// An option whose name depends on whom a text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,7 +41,7 @@ pub enum OptionName {
 impl OptionName {
     /// Its words, with hyphens between them.
     pub fn words(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        option_value(&self)
     }
 }
 

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::origin::Origin;
-use crate::origin::command_line;
+use crate::origin::{Origin, command_line};
 use crate::plan::suite::Suite;
 use crate::{Readers, Record};
 use host::open_regular;

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU64;
 
-use crate::FileFormat;
-use crate::{Calibration, LaunchView, MetaValue, ResultUnit, Results};
-use crate::{Detail, ReadOptions, SourceFile};
+use crate::{
+    Calibration, Detail, FileFormat, LaunchView, MetaValue, ReadOptions, ResultUnit, Results,
+    SourceFile,
+};
 
 #[track_caller]
 fn read(text: &str) -> Results {

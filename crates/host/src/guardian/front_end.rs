@@ -15,8 +15,7 @@ use crate::guardian::{Answer, GuardianOrder, GuardianRequest};
 use crate::processes::Process;
 use crate::restore::Aftermath;
 use crate::shield::Isolation;
-use crate::sys;
-use crate::terminal;
+use crate::{sys, terminal};
 use model::prose::{Prose, prose};
 
 /// Time after which the front end checks whether the guardian is stopped.

@@ -33,8 +33,7 @@ pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use tasks::{Mask, Masks};
 pub(super) use tasks::{Task, bind_again, bound, read_task};
-pub use verify::Watch;
-pub use verify::{expected_partition, verify};
+pub use verify::{Watch, expected_partition, verify};
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
 /// systemd units.

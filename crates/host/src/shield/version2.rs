@@ -7,8 +7,7 @@
 use crate::Host;
 use crate::shield::site::Site;
 use crate::shield::tasks::{bind_again, bound};
-use crate::shield::{SERVICE, SLICE};
-use crate::shield::{ShieldPlan, explain, neighbours};
+use crate::shield::{SERVICE, SLICE, ShieldPlan, explain, neighbours};
 use model::values::{format_cpu_list, read_cpu_list};
 use model::words::reason;
 

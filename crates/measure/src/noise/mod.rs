@@ -18,8 +18,7 @@ mod watch;
 
 pub use blame::RunInterval;
 pub use counts::MachineCounts;
-pub use cpu_noise::{ClockReport, NoiseReport};
-pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
+pub use cpu_noise::{ClockReport, CpuNoise, EDGES_NS, NoiseEvidence, NoiseReport};
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use watch::{NoiseRequest, NoiseResult, quietest_of, watch};

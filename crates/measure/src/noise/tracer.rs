@@ -10,8 +10,7 @@ use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 use crate::stalls::TaskEventKind;
 use crate::switches::{self, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH};
-use host::sys;
-use host::{Gap, Host, with_tracefs};
+use host::{Gap, Host, sys, with_tracefs};
 use model::words::reason;
 use record::ledger::NoiseSource;
 

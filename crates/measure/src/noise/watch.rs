@@ -5,8 +5,9 @@ use anyhow::Result;
 use crate::clock::{boottime_ns, monotonic_ns};
 use crate::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
-use crate::noise::cpu_noise::{ClockReport, NoiseReport, quietest};
-use crate::noise::cpu_noise::{CpuMeasurements, NoiseEvidence, combine};
+use crate::noise::cpu_noise::{
+    ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, combine, quietest,
+};
 use crate::noise::registers::Registers;
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::profile::kernel_entry::{entry, wait};
-use crate::profile::maps::AddressSpaces;
-use crate::profile::maps::JitMaps;
+use crate::profile::maps::{AddressSpaces, JitMaps};
 use crate::profile::names::{file_name, is_file};
 use crate::profile::saved::{FunctionOrigin, ProfiledFunction};
 use crate::profile::symbols::SymbolTable;

@@ -17,8 +17,7 @@ use anyhow::{Context as _, Result};
 use rustix::fs::OFlags;
 use stats::Stream;
 
-use crate::core_prober::CoreProber;
-use crate::core_prober::ProbeSchedule;
+use crate::core_prober::{CoreProber, ProbeSchedule};
 use crate::interrupt::Interrupt;
 use crate::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};

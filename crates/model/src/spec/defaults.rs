@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use crate::spec::command_line::renamed;
-use crate::spec::command_line::{long_option, n_values, short_option};
+use crate::spec::command_line::{long_option, n_values, renamed, short_option};
 use crate::spec::default_verbs::{NO_DEFAULTS, VERBS};
 use crate::spec::schema::{command, parse};
 use crate::spec::suite::closest;

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::values::option_value;
 use stats::online::OnlineControl;
 
 /// One of the twelve.
@@ -40,7 +41,7 @@ pub enum CheatKind {
 impl CheatKind {
     /// Name on the command line.
     pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        option_value(&self)
     }
 }
 

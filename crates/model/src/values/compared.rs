@@ -1,15 +1,14 @@
 //! The quantity of a run that decides a comparison, and the direction in which it is better.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::metric::Metric;
-use crate::values::{Clock, ValueUnit};
+use crate::values::{Clock, ValueUnit, option_value};
 
 /// The quantity of a run that decides.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecideOn {
     Clean,
@@ -63,7 +62,7 @@ impl DecideOn {
 
     /// Name as an option's value.
     pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        option_value(&self)
     }
 
     /// Sum of the metrics in their base unit.
@@ -79,16 +78,7 @@ impl DecideOn {
 
 /// The direction in which a value is better.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ValueEnum,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Better {

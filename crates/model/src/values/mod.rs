@@ -23,10 +23,8 @@ mod time_span;
 mod worker;
 
 pub use ceiling::Ceiling;
-pub use cheat_kind::CheatKind;
-pub use cheat_kind::ErrorControl;
-pub use compared::CounterChoice;
-pub use compared::{Better, Compared, DecideOn, time_ns};
+pub use cheat_kind::{CheatKind, ErrorControl};
+pub use compared::{Better, Compared, CounterChoice, DecideOn, time_ns};
 pub use core::is_core_shared;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
@@ -35,10 +33,10 @@ pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
 pub use metric_list::{CPU, MetricChoice, MetricList, TimeUnit, VALUE};
 pub use name_pattern::{NameList, NamePattern};
-pub use percent::CachePart;
-pub use percent::Percent;
+pub use percent::{CachePart, Percent};
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
 pub use rlimit::Rlimit;
+pub(crate) use statistic::option_value;
 pub use statistic::{
     ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, FileStatistic, Order,
     Priority, ProcessValue,

@@ -28,16 +28,7 @@ impl Order {
 
 /// The time of a run that is compared.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ValueEnum,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -62,7 +53,8 @@ impl Clock {
     }
 }
 
-fn option_value(value: &impl ValueEnum) -> String {
+/// The name of a value on the command line.
+pub(crate) fn option_value(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
@@ -95,16 +87,7 @@ pub enum Priority {
 
 /// The statistic of the runs that is compared.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ValueEnum,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Estimand {

@@ -8,16 +8,7 @@ use crate::values::Clock;
 
 /// Garbage collection of the interpreter.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ValueEnum,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Gc {

@@ -9,8 +9,9 @@ use crate::plan::request::{CommandRequest, SessionRequest};
 use crate::plan::revisions::across_commands;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::{ArmTerms, Terms};
-use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
-use crate::plan::{copies, defaults};
+use crate::plan::{
+    Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping, copies, defaults,
+};
 use host::Facts;
 use model::prose::prose;
 use model::spec::RunSpec;

@@ -35,13 +35,11 @@ use model::values::{
 
 pub use again::{EarlierArm, EarlierArms, PYTHON_NAMES};
 pub use arm::{Arm, Control, CountedIterations, Role};
-pub use blocks::TrialRule;
-pub use blocks::{BlockRule, Stopping};
+pub use blocks::{BlockRule, Stopping, TrialRule};
 pub use copies::Copies;
 pub use counting::InstructionCounter;
 #[cfg(any(test, feature = "fixtures"))]
-pub use decide::decide_run;
-pub use decide::{decide_session, default_metrics};
+pub use decide::{decide_run, decide_session, default_metrics};
 pub use derived::{ImportedArms, plan_of_imported};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, FairPlayTerms, FreshDirectory, for_arm};
 pub use revisions::{BuiltRevision, across};

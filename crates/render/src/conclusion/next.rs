@@ -6,8 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::budget::budget;
-use crate::budget::{more_blocks, to_decide};
+use crate::budget::{budget, more_blocks, to_decide};
 use crate::remedies::Audience;
 use analysis::DecisionEstimate;
 use analysis::verdict::{Judged, Verdict};

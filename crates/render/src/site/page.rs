@@ -7,8 +7,7 @@ use crate::history::{SeriesChange, no_change, unit, value};
 use crate::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
 use crate::site::{HistorySite, page_of};
 use crate::uncertain::signs;
-use crate::units::counted;
-use crate::units::signed_percent;
+use crate::units::{counted, signed_percent};
 use model::values::Estimate;
 use search::history::series::Series;
 

@@ -9,8 +9,7 @@ use crate::bisection::graph::CommitGraph;
 use crate::bisection::layout::LayoutFinding;
 use crate::bisection::outcome::{Culprit, SearchOutcome, UnresolvedRange};
 use crate::bisection::posterior::{BuildKnowledge, CommitGroup, Posterior};
-use crate::bisection::rules::ErrorBudget;
-use crate::bisection::rules::SearchRules;
+use crate::bisection::rules::{ErrorBudget, SearchRules};
 
 /// Probability from which a group is confirmed.
 const CONFIRM_FROM: f64 = 0.9;

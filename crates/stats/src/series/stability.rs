@@ -3,8 +3,10 @@
 //! A check raises its flag only if two conditions hold: a false alarm has a chance below 1 %, and
 //! the effect has a size that matters.
 
-use super::{FloorShift, MannKendall, RankScan, VonNeumann};
-use super::{dip, floor_shift, mann_kendall, rank_scan, theil_sen, von_neumann};
+use super::{
+    FloorShift, MannKendall, RankScan, VonNeumann, dip, floor_shift, mann_kendall, rank_scan,
+    theil_sen, von_neumann,
+};
 use crate::invalid::{Invalid, at_least, logs};
 use crate::sorted::{SortedSample, median_of};
 
