@@ -16,7 +16,6 @@ mod comparison;
 pub mod convert;
 pub mod distributions;
 mod disturbance;
-mod end;
 pub mod estimators;
 mod evidence;
 pub mod exact;
@@ -68,7 +67,6 @@ pub use comparison::{
     RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,
 };
 pub use disturbance::{Disturbance, DisturbanceSource};
-pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
 pub use finding::{Finding, Note};
 pub use layouts::over_layouts;

@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::best::{BestChoices, best};
 use crate::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
 use crate::comparison::{Comparison, Evidence};
-use crate::end::end_reason;
 use crate::finding::{Finding, Note};
 use crate::ledger::{RecordLedger, has_evidence, record_ledger};
 use crate::neighbours::Neighbours;
@@ -90,7 +89,7 @@ pub(super) fn analyse_alone(
     withdraw_forecasts(&mut comparisons, &notes);
     let cpu_comparisons = cpu_comparisons(record, &arms);
     let best = best(&record.header.plan, &arms, &comparisons);
-    let end = end_reason(record);
+    let end = record.end_reason();
     Analysis {
         arms,
         comparisons,

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 use crate::arm::summarise;
 use crate::compare::{RecordLooks, family};
 use crate::comparison::Comparison;
-use crate::end::end_reason;
 use crate::finding::{Finding, Note};
 use crate::single::{Analysis, analyse_alone};
 use model::values::Compared;
@@ -102,7 +101,7 @@ fn add(whole: &mut Record, part: &Record, first_step: u32, first_arm: u32) -> u3
 }
 
 fn end_of(parts: &[Record]) -> Option<EndReason> {
-    let ends: Vec<Option<EndReason>> = parts.iter().map(end_reason).collect();
+    let ends: Vec<Option<EndReason>> = parts.iter().map(Record::end_reason).collect();
     let bad = [
         EndReason::RecordFull,
         EndReason::Interrupted,
@@ -136,7 +135,7 @@ pub(super) fn analyse(record: &Record) -> Analysis {
             analyse_alone(part, arms.clone(), judged)
         })
         .collect();
-    let mut whole = Analysis { end: end_reason(record), ..Analysis::default() };
+    let mut whole = Analysis { end: record.end_reason(), ..Analysis::default() };
     for mut one in each {
         let first = whole.arms.len();
         one.arms.iter_mut().for_each(|arm| arm.arm += first);

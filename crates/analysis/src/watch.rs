@@ -9,7 +9,6 @@ use stats::verdict::IntervalVerdict;
 use stats::{Invalid, relabel};
 
 use crate::comparison::RatioInterval;
-use crate::end::end_reason;
 use crate::exact::{is_constant, repeated_ratio};
 use crate::trial::{GainTrial, TrialOutcome};
 use crate::walls::Walls;
@@ -185,7 +184,7 @@ impl SessionComparisons {
             // The last block and the end of the budget do not depend on the arms' labels, except for the last block of
             // a suspect.
             Stopping::WhenDecided | Stopping::AtADifference => {
-                end_reason(record) == Some(EndReason::Complete)
+                record.end_reason() == Some(EndReason::Complete)
                     && !record.events.contains(&Event::Suspect)
             }
         };

@@ -23,7 +23,6 @@
 mod alone;
 mod clock;
 mod measure;
-mod text;
 mod worker;
 
 use std::process::ExitCode;

@@ -7,7 +7,6 @@ use std::os::fd::FromRawFd as _;
 use std::process::ExitCode;
 
 use crate::clock::INTEGER_MAX;
-use crate::text::escape;
 use crate::{Benchmark, measure};
 
 /// The longest line of the protocol.
@@ -185,6 +184,22 @@ fn metadata(selected: Option<&Benchmark>) -> String {
     lines + "end"
 }
 
+/// A text as one word (docs/worker-protocol.md, "Lines"): bytes outside of `!` to `~`, and backslashes, as `\xHH`. `also` is one more byte that is escaped.
+fn escape(text: &str, also: Option<u8>) -> String {
+    if text.is_empty() {
+        return r"\x".into();
+    }
+    let mut word = String::new();
+    for byte in text.bytes() {
+        if (b'!'..=b'~').contains(&byte) && byte != b'\\' && Some(byte) != also {
+            word.push(byte.into());
+        } else {
+            write!(word, r"\x{byte:02x}").expect("a String takes everything");
+        }
+    }
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,5 +277,13 @@ mod tests {
         assert!(said[9].contains(r"longer\x20than\x2065536"), "{}", said[9]);
         // A torn line at the end is no request.
         assert_eq!(session("list\nmetad").len(), 5);
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(escape("", None), r"\x");
+        assert_eq!(escape("a~b!", None), "a~b!");
+        assert_eq!(escape("a b\\=ß", None), r"a\x20b\x5c=\xc3\x9f");
+        assert_eq!(escape("a=b", Some(b'=')), r"a\x3db");
     }
 }

@@ -305,7 +305,7 @@ impl LauncherLoop {
         self.launcher.probes_core = row.is_some() && self.probes.is_due();
         let launched = self
             .launcher
-            .launch(&prepared.path, argv, envp, stdio, attributes)
+            .launch(&prepared.path, argv, envp, stdio, attributes, &[])
             .map_err(not_launched)?;
         let beside = match (&prepared.half, row) {
             (_, None) => copies::Beside { argv, attributes: &mut [] },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::origin::Origin;
-use crate::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
+use crate::{EndReason, Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 use host::open_regular;
 
 #[derive(Debug)]
@@ -42,6 +42,14 @@ impl Record {
     /// Reads a whole record from its bytes. `path` is for messages. Errors: see [`Record::read`].
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
         Self::follow(path, RecordTail::of(path, Cursor::new(bytes))?)
+    }
+
+    /// Reason for the end of the session; `None` if it was killed.
+    pub fn end_reason(&self) -> Option<EndReason> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::End { reason } => Some(*reason),
+            _ => None,
+        })
     }
 
     fn follow<R: BufRead + Seek>(

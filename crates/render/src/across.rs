@@ -6,7 +6,7 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, shorten, wrap};
+use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
 };
@@ -17,17 +17,19 @@ use crate::ratios::ratio_text;
 use crate::styles::paint;
 use crate::text::{comparison, no_test};
 use crate::units::unit_of_walls;
-use crate::{Styles, distributions, interleaved, t0};
+use crate::{Styles, distributions, t0};
 use analysis::distributions::Distributions;
 use analysis::verdict::Judgement;
-use analysis::{ArmSummary, Comparison, Evidence, Neighbours};
+use analysis::{ArmSummary, Comparison, Evidence, Neighbours, NoTest};
 use host::Facts;
 use model::words::path_text;
 use record::Record;
-use record::plan::Plan;
+use record::plan::{Arm, Plan};
 
 /// Columns of a name in the answer.
 const NAME_MAX: usize = 40;
+/// Indentation of a command line to copy.
+const COMMAND_INDENT: usize = 8;
 
 /// Two arms of a comparison: one command in several records, or two commands of one record.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,7 +91,7 @@ pub fn text(
         let last = old.last().zip(pair.old.last());
         if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
             let old = &session.record.header.plan.arms[arm.arm];
-            interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
+            offer_one_session(&mut out, old, &plan.arms[pair.new.arm], *because);
         }
         if let Some(deciles) = &pair.distributions {
             let last = if old.len() > 1 { "the last past session" } else { "old" };
@@ -240,11 +242,38 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
     }
 }
 
+/// Appends the command line that times two programs with separate sessions in one: on a line of its own, however long,
+/// for copying.
+fn offer_one_session(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
+    let indent = " ".repeat(COMMAND_INDENT);
+    // The reason itself ends with "time both in one stillwell run".
+    if because != NoTest::SeparateRecords {
+        return;
+    }
+    let is_known = old.command != new.command;
+    let old_word = if is_known { word(&old.command) } else { None };
+    let new_word = word(&new.command);
+    let (old, new) = (old_word.as_deref().unwrap_or("OLD"), new_word.as_deref().unwrap_or("NEW"));
+    writeln!(out, "{indent}stillwell run --reference {old} {new}").ok();
+    if old_word.is_none() {
+        wrap(
+            out,
+            &indent,
+            COMMAND_INDENT,
+            "where OLD runs the old program, kept under another name",
+        );
+    }
+}
+
+/// A command as one word of a shell; `None` if the output would escape its characters.
+fn word(command: &str) -> Option<String> {
+    (one_line(command) == command).then(|| shell_words::quote(command).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{analysis, uncertain};
-    use analysis::NoTest;
     use analysis::verdict::judge;
     use record::fixture::record;
 
@@ -282,5 +311,32 @@ mod tests {
         assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
         assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
         assert_eq!(document["new"]["neighbours"]["n_shared"], 20);
+    }
+
+    #[track_caller]
+    fn check(old: &str, new: &str, because: NoTest, expected: &str) {
+        let (old, new) = (record(&[old]), record(&[new]));
+        let mut out = String::new();
+        offer_one_session(&mut out, &old.header.plan.arms[0], &new.header.plan.arms[0], because);
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn the_command_line_can_be_copied() {
+        use NoTest::SeparateRecords;
+        let plain = "        stillwell run --reference ./old ./new\n";
+        check("./old", "./new", SeparateRecords, plain);
+        let quoted = "        stillwell run --reference './old -x' 'echo '\\''$HOME'\\'''\n";
+        check("./old -x", "echo '$HOME'", SeparateRecords, quoted);
+        let rebuilt = "        stillwell run --reference OLD ./prog\n        \
+                       where OLD runs the old program, kept under another name\n";
+        check("./prog", "./prog", SeparateRecords, rebuilt);
+        check(
+            "./old",
+            "a\u{1b}[2J",
+            SeparateRecords,
+            "        stillwell run --reference ./old NEW\n",
+        );
+        check("./old", "./new", NoTest::Sequential, "");
     }
 }

@@ -3,7 +3,7 @@
 use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::counted;
-use analysis::{DecisionEstimate, PairedTest, end_reason};
+use analysis::{DecisionEstimate, PairedTest};
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
@@ -98,7 +98,7 @@ pub fn short_budget_of_suite(
 pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Option<String> {
     fn pace(part: &Record) -> BenchmarkPace<'_> {
         let (plan, rows) = (&part.header.plan, &part.rows);
-        if end_reason(part) != Some(EndReason::Complete) {
+        if part.end_reason() != Some(EndReason::Complete) {
             return BenchmarkPace { plan, n_blocks: 0, span_ns: 0 };
         }
         let timed = (0..rows.len()).filter(|&at| rows.block(at).is_some());

@@ -9,7 +9,7 @@ use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::{Styles, notes};
 use analysis::verdict::{Judged, Verdict};
-use analysis::{Analysis, ArmSummary, Finding, Note, end_reason};
+use analysis::{Analysis, ArmSummary, Finding, Note};
 use model::prose::OptionName;
 use model::spec::defaults::DefaultOption;
 use model::values::{MemoryMode, Order};
@@ -263,7 +263,7 @@ pub(super) fn failures(
     if record.parts.is_empty() {
         failure(out, record, reason, styles);
     } else {
-        record.parts.iter().for_each(|part| failure(out, part, end_reason(part), styles));
+        record.parts.iter().for_each(|part| failure(out, part, part.end_reason(), styles));
     }
 }
 
@@ -291,7 +291,7 @@ pub(super) fn is_failure(end: Option<EndReason>) -> bool {
 }
 
 fn failed_parts(suite: &Record) -> impl Iterator<Item = &Record> {
-    suite.parts.iter().filter(|part| is_failure(end_reason(part)))
+    suite.parts.iter().filter(|part| is_failure(part.end_reason()))
 }
 
 /// The failed benchmarks of a suite, each with its last failure.
@@ -313,7 +313,7 @@ pub fn uncounted_benchmarks(suite: &Record) -> Vec<String> {
 
 /// Number of benchmarks that ended because a run took too long.
 pub fn n_timed_out(suite: &Record) -> usize {
-    let is_it = |part: &&Record| end_reason(part) == Some(EndReason::TimedOut);
+    let is_it = |part: &&Record| part.end_reason() == Some(EndReason::TimedOut);
     suite.parts.iter().filter(is_it).count()
 }
 

@@ -17,7 +17,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::conclusion::Conclusion;
-use crate::pretty::pretty;
+
+/// Writes indented JSON with a final newline, or nothing if the document cannot be JSON.
+pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(document)?;
+    text.push(b'\n');
+    to.write_all(&text)?;
+    to.flush()
+}
 
 /// The data of one kind of document.
 pub trait DocumentBody: Serialize + JsonSchema {

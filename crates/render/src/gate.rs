@@ -140,7 +140,7 @@ fn evidence(
         false => format!("{} at {level} %", quantity.times(&ratio_and_interval(shown))),
     };
     let above = match judgement.better {
-        Better::Lower => limit_text(limit),
+        Better::Lower => uncertain::trimmed(limit, 6),
         Better::Higher => uncertain::significant(1.0 / limit, 4),
     };
     let [beyond, more] = match judgement.better {
@@ -196,9 +196,4 @@ fn why_fine(
     } else {
         format!("the same within {}", margin(plan.policy))
     }
-}
-
-/// The ratio at the limit: `1.02`.
-fn limit_text(limit: f64) -> String {
-    uncertain::trimmed(limit, 6)
 }

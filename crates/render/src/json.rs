@@ -17,7 +17,7 @@ use model::words::path_text;
 use record::Record;
 use record::plan::{Control, Plan};
 
-pub use crate::pretty::pretty;
+pub use crate::document::pretty;
 
 /// The whole analysis of a session.
 #[derive(Serialize, JsonSchema)]

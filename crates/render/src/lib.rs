@@ -35,7 +35,6 @@ pub mod history;
 #[cfg(test)]
 mod hostile_files;
 pub mod hyperfine;
-mod interleaved;
 pub mod json;
 pub mod listing;
 pub mod markup;
@@ -44,7 +43,6 @@ pub mod noise;
 mod notes;
 mod outliers;
 pub mod pool;
-mod pretty;
 pub mod pull_request;
 pub mod pyperf;
 mod quantity;

@@ -1,4 +1,5 @@
-//! Periodic work of the kernel (Documentation/admin-guide/sysctl/{kernel,vm}.rst).
+//! Periodic work of the kernel (Documentation/admin-guide/sysctl/{kernel,vm}.rst), its background work on memory, and the
+//! address space layout of processes.
 
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
@@ -115,6 +116,38 @@ pub(super) const KNOBS: &[Knob] = &[
         by_default: false,
         look: |knob, machine| switch(knob, machine, "1", "only Intel's counters have it"),
     },
+    Knob {
+        name: "ksm",
+        group: Group::Memory,
+        noise: "a kernel thread merges equal pages, and writing to them faults",
+        files: &[number("sys/kernel/mm/ksm/run")],
+        needs: "root",
+        sure: Confidence::Documented,
+        by_default: true,
+        look: ksm,
+    },
+    Knob {
+        name: "khugepaged",
+        group: Group::Memory,
+        noise: "khugepaged compacts memory to make huge pages",
+        files: &[number("sys/kernel/mm/transparent_hugepage/khugepaged/defrag")],
+        needs: "root",
+        sure: Confidence::Documented,
+        by_default: true,
+        look: |knob, machine| {
+            switch(knob, machine, "0", "this kernel has no transparent huge pages")
+        },
+    },
+    Knob {
+        name: "aslr",
+        group: Group::Memory,
+        noise: "each process has another layout; better per process (run --no-aslr), or many runs with it on",
+        files: &[number("proc/sys/kernel/randomize_va_space")],
+        needs: "root",
+        sure: Confidence::Tested,
+        by_default: false,
+        look: |knob, machine| switch(knob, machine, "0", "this kernel cannot randomise layouts"),
+    },
 ];
 
 /// Reads a knob with one file that should hold this number.
@@ -149,4 +182,10 @@ fn machine_checks(knob: &Knob, machine: &Machine<'_>) -> Reading {
         (path, "1".to_owned())
     });
     knob.compare(machine.host, wanted, "this kernel does not poll for memory errors")
+}
+
+/// `0` keeps merged pages, and `2` would split them. Neither causes noise.
+fn ksm(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let is_off = machine.host.read(knob.files[0].path).as_deref() == Some("2");
+    switch(knob, machine, if is_off { "2" } else { "0" }, "this kernel does not merge pages")
 }

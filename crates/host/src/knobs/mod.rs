@@ -8,7 +8,6 @@ mod frequency;
 mod kernel;
 mod knob;
 mod machine;
-mod memory;
 mod placement;
 mod power;
 mod realtime;
@@ -28,7 +27,6 @@ pub fn knobs() -> impl Iterator<Item = &'static Knob> {
         power::KNOBS,
         placement::KNOBS,
         kernel::KNOBS,
-        memory::KNOBS,
         realtime::KNOBS,
         reported::KNOBS,
         services::KNOBS,
@@ -42,4 +40,18 @@ pub fn knob(name: &str) -> Option<&'static Knob> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_files_are_relative() {
+        let mut names: Vec<_> = knobs().map(|knob| knob.name).collect();
+        names.sort_unstable();
+        let n = names.len();
+        names.dedup();
+        assert_eq!(names.len(), n);
+        for file in knobs().flat_map(|knob| knob.files) {
+            assert!(!file.path.starts_with('/') && !file.path.contains(".."), "{}", file.path);
+        }
+    }
+}

@@ -166,22 +166,10 @@ impl Launcher {
         Self { reads_schedstat, ..Self::default() }
     }
 
-    /// Starts a child and returns when it has exec'ed. Errors: the call that failed: in the child, or clone itself. A
-    /// child that failed is already reaped.
+    /// Starts a child and returns when it has exec'ed. The child has the descriptors `kept` under the same numbers. They
+    /// stay FD_CLOEXEC in this process, so no other child gets them. Errors: the call that failed: in the child, or clone
+    /// itself. A child that failed is already reaped.
     pub fn launch(
-        &mut self,
-        path: &CStr,
-        argv: &CStrings,
-        envp: Envp<'_>,
-        stdio: [ChildStdio<'_>; 3],
-        attributes: &Attributes,
-    ) -> Result<LaunchedChild, LaunchError> {
-        self.launch_with(path, argv, envp, stdio, attributes, &[])
-    }
-
-    /// Starts a child that also has these descriptors open, under the same numbers. They stay FD_CLOEXEC in this
-    /// process, so no other child gets them. Errors: see [`Launcher::launch`].
-    pub fn launch_with(
         &mut self,
         path: &CStr,
         argv: &CStrings,
@@ -240,7 +228,7 @@ impl Launcher {
 
 /// The child's code. It ends in execve or _exit and never returns.
 extern "C" fn child_main(job: *mut c_void) -> c_int {
-    // SAFETY: `launch_with` passes a ChildJob that outlives the child's use of it.
+    // SAFETY: `launch` passes a ChildJob that outlives the child's use of it.
     let job = unsafe { &*job.cast::<ChildJob<'_>>() };
     let stage = set_up(job).err().unwrap_or_else(|| {
         // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and

@@ -28,7 +28,7 @@ impl Beside<'_> {
         for attributes in self.attributes {
             attributes.directory.clone_from(&prepared.directory);
             let group = std::mem::replace(&mut attributes.group, first);
-            let launched = launcher.launch(&prepared.path, self.argv, envp, stdio, attributes);
+            let launched = launcher.launch(&prepared.path, self.argv, envp, stdio, attributes, &[]);
             attributes.group = group;
             match launched {
                 Ok(launched) => started.push(launched.pid),

@@ -133,7 +133,7 @@ impl Worker {
         let (stdout, stderr) = output.fds();
         let stdio = [null.as_fd(), stdout, stderr].map(ChildStdio::Fd);
         let launched = launcher
-            .launch_with(&c_string(&path), &argv, all, stdio, &launch.attributes, &kept)
+            .launch(&c_string(&path), &argv, all, stdio, &launch.attributes, &kept)
             .map_err(|LaunchError { stage, errno }| failed(FailureCause::Start { stage, errno }))?;
         Ok(Self::new(channel, WorkerProcess::child(launched.pid, output), request_limits))
     }

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
 use crate::pool::progress::{done, node_name};
 use crate::pool::task::seed_option;
+use analysis::launches;
 use analysis::pool::NodePairs;
 use analysis::walls::Walls;
-use analysis::{end_reason, launches};
 use model::words::in_words;
 use record::plan::Role;
 use record::{EndReason, Record};
@@ -105,6 +105,6 @@ fn check(
             arm.label()
         );
     }
-    ensure!(end_reason(record) == Some(EndReason::Complete), "it has no proper end");
+    ensure!(record.end_reason() == Some(EndReason::Complete), "it has no proper end");
     Ok(())
 }

@@ -18,7 +18,6 @@ use std::process::{ExitStatus, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::pool::manifest::{Pool, PoolManifest};
-use analysis::end_reason;
 use host::terminal;
 use host::user_files::read_text;
 use measure::interrupt::Interrupt;
@@ -145,7 +144,7 @@ fn measure(
 fn finish(pool: &Pool, task: usize, part: &Path, status: ExitStatus) -> Result<()> {
     ensure!(status.success(), "stillwell bench ended with {status}");
     let record = Record::read(part).context("it was measured, but its record cannot be read")?;
-    ensure!(end_reason(&record) == Some(EndReason::Complete), "its record has no proper end");
+    ensure!(record.end_reason() == Some(EndReason::Complete), "its record has no proper end");
     let done = pool.record(task);
     let put = || -> std::io::Result<()> {
         File::open(part)?.sync_all()?;

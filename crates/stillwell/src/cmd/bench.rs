@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 
-use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{
@@ -19,7 +19,6 @@ use model::spec::BenchVerb;
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_words;
-use record::Readers;
 use record::plan::programs::{ListedPrograms, ProgramBenchmark, decide_bench, names, programs};
 use record::plan::{Arm, Plan, Terms, across};
 use render::failure::worker::explain as explain_worker;
@@ -80,11 +79,8 @@ fn measure(
     time_iterations(spec, commands, &mut found, user.as_ref())?;
     let programs = ListedPrograms { commands, found: &found };
     let (plan, survey) = planned(verb, programs, &Terms::default(), guard)?;
-    let presentation = Presentation::of_workers(&session);
-    let opening = opening(&session, survey, guard);
-    let opening = Opening { maker: Some(maker), ..opening };
-    let (_, code) = measure_and_show(&plan, opening, &presentation)?;
-    Ok(code)
+    let opening = Opening { maker: Some(maker), ..opening(&session, survey, guard) };
+    measure_and_show(&plan, opening, &Presentation::of_workers(&session))
 }
 
 /// Looks at the machine under a guard, and decides the plan of a session there.
@@ -104,14 +100,6 @@ fn planned(
     let plan = decide_bench(&verb.spec, programs, terms, &around)?;
     survey.gaps.extend(told_gap(&around, &workers.machine.placement));
     Ok((plan, survey))
-}
-
-fn opening<'a>(session: &'a SessionOptions, survey: Survey, guard: &'a mut Guard) -> Opening<'a> {
-    Opening {
-        record: session.output.record.as_deref(),
-        readers: Readers::of(session.output.shared),
-        ..Opening::new(survey, guard, Presentation::of_workers(session).screen())
-    }
 }
 
 /// The benchmarks of a program. The inner error is about this program; the outer one means that no program can start.

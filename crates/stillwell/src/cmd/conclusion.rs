@@ -1,20 +1,20 @@
 //! The conclusion of a session: shows and exports its results, explains its failure, chooses its exit code.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::session::{Opening, Screen, Session, SessionEnd};
-use host::{invoking_user, terminal};
+use crate::session::{Guard, Opening, Screen, Session, SessionEnd};
+use host::{Survey, invoking_user, terminal};
 use model::spec::RunSpec;
 use model::spec::run::OutputOptions;
 use model::spec::workers::{PyperfOptions, SessionOptions};
 use model::values::{DecideOn, FailOn, exit_code};
 use record::plan::Plan;
-use record::{EndReason, Record};
+use record::{EndReason, Readers, Record};
 use render::depth::Depth;
 use render::document::{ErrorCode, ErrorObject};
 use render::failure::{Quote, code as code_of, explain as explain_failure};
@@ -56,16 +56,28 @@ impl<'a> Presentation<'a> {
     }
 }
 
-/// Measures, then shows. Returns the record and the exit code.
+/// The start of a session of workers.
+pub fn opening<'a>(
+    session: &'a SessionOptions,
+    survey: Survey,
+    guard: &'a mut Guard,
+) -> Opening<'a> {
+    Opening {
+        record: session.output.record.as_deref(),
+        readers: Readers::of(session.output.shared),
+        ..Opening::new(survey, guard, Presentation::of_workers(session).screen())
+    }
+}
+
+/// Measures, then shows. Returns the exit code.
 pub fn measure_and_show(
     plan: &Plan,
     opening: Opening<'_>,
     presentation: &Presentation<'_>,
-) -> Result<(PathBuf, u8)> {
+) -> Result<u8> {
     presentation.check_exports()?;
     let (path, end) = Session::open(plan, opening)?.run()?;
-    let code = finish(presentation, &path, &end)?;
-    Ok((path, code))
+    finish(presentation, &path, &end)
 }
 
 /// A hint on rights that a failed command may lack.

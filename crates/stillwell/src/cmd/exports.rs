@@ -111,7 +111,9 @@ fn session_export(format: &str) -> Option<Export> {
     Some(match format {
         "asciidoc" => |assessment, to| table(assessment, Markup::Asciidoc, to),
         "org" => |assessment, to| table(assessment, Markup::Org, to),
-        "hyperfine-1" => json_v1,
+        "hyperfine-1" => |assessment, mut to| {
+            Ok(hyperfine::write_v1(&mut to, &assessment.record, &assessment.analysis)?)
+        },
         "times" => |assessment, mut to| Ok(times::write(&mut to, &assessment.record)?),
         _ => return None,
     })
@@ -121,33 +123,17 @@ fn session_export(format: &str) -> Option<Export> {
 pub fn export_as(format: WriteFormat) -> Option<Export> {
     Some(match format {
         WriteFormat::Record => return None,
-        WriteFormat::Pyperf => pyperf_json,
-        WriteFormat::Bmf => bencher,
+        WriteFormat::Pyperf => |it, mut to| pyperf::write(&mut to, &of_record::results(&it.record)),
+        WriteFormat::Bmf => |it, mut to| bmf::write(&mut to, &of_record::results(&it.record)),
         WriteFormat::Csv => comma_separated,
         WriteFormat::Markdown => |assessment, to| table(assessment, Markup::Markdown, to),
         WriteFormat::Hyperfine => json,
-        WriteFormat::Json => whole_analysis,
+        WriteFormat::Json => |assessment, to| assessment.write_document(to, None),
     })
 }
 
 fn json(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
     Ok(hyperfine::write_v2(&mut to, &assessment.record, &assessment.analysis)?)
-}
-
-fn json_v1(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
-    Ok(hyperfine::write_v1(&mut to, &assessment.record, &assessment.analysis)?)
-}
-
-fn pyperf_json(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
-    pyperf::write(&mut to, &of_record::results(&assessment.record))
-}
-
-fn bencher(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
-    bmf::write(&mut to, &of_record::results(&assessment.record))
-}
-
-fn whole_analysis(assessment: &Assessment, to: &mut dyn Write) -> Result<()> {
-    assessment.write_document(to, None)
 }
 
 fn comma_separated(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {

@@ -4,15 +4,14 @@ use std::io::Write as _;
 
 use anyhow::Result;
 
-use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::revisions;
-use crate::session::{Guard, Opening, surroundings, told_gap};
+use crate::session::{Guard, surroundings, told_gap};
 use host::{Host, terminal};
 use measure::programs::behind_shim;
 use model::spec::TimeitVerb;
 use model::spec::workers::SessionOptions;
-use record::Readers;
 use record::plan::programs::{decide_workers, statements};
 use record::plan::{BuiltRevision, Terms, across};
 
@@ -46,14 +45,8 @@ fn measure(
     let around = surroundings(&host, guard, &survey, false)?;
     let plan = decide_workers(arms, &verb.spec.session, &Terms::default(), &around)?;
     survey.gaps.extend(told_gap(&around, &session.workers.machine.placement));
-    let presentation = Presentation::of_workers(session);
-    let opening = Opening {
-        record: session.output.record.as_deref(),
-        readers: Readers::of(session.output.shared),
-        ..Opening::new(survey, guard, presentation.screen())
-    };
-    let (_, code) = measure_and_show(&plan, opening, &presentation)?;
-    Ok(code)
+    let opening = opening(session, survey, guard);
+    measure_and_show(&plan, opening, &Presentation::of_workers(session))
 }
 
 /// Whether statements look like things to compare: each is an expression, so joined the first one's value is lost.

@@ -22,7 +22,7 @@ fn run(
     let envp = environment.assemble(&base, [], None);
     let stdio = [ChildStdio::Inherit, ChildStdio::Fd(output.as_fd()), ChildStdio::Inherit];
     let mut launcher = Launcher::default();
-    let launched = launcher.launch_with(c"/bin/sh", &argv, envp, stdio, attributes, kept)?;
+    let launched = launcher.launch(c"/bin/sh", &argv, envp, stdio, attributes, kept)?;
     assert_eq!(reap(launched.pid).unwrap().0, 0, "{script}");
     let mut text = vec![0; 4096];
     let n_bytes = rustix::io::pread(&output, &mut text, 0).unwrap();
@@ -76,7 +76,7 @@ fn a_program_that_does_not_exist_is_an_error_of_exec() {
     let envp = environment.assemble(&argv, [], None);
     let stdio = [ChildStdio::Inherit; 3];
     let error = Launcher::default()
-        .launch(c"/no/such/program", &argv, envp, stdio, &Attributes::default())
+        .launch(c"/no/such/program", &argv, envp, stdio, &Attributes::default(), &[])
         .unwrap_err();
     assert_eq!((error.stage, error.errno), (Stage::Exec, libc::ENOENT));
 }

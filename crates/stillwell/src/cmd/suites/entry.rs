@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::session::{EndedVisit, Session, SessionEnd, SessionState, Visit};
-use analysis::end_reason;
 use host::CacheMonitors;
 use host::sys::User;
 use host::user_files::read_whole;
@@ -59,7 +58,7 @@ impl<'a> SuiteEntry<'a> {
             ensure_headless(&entry.path)?;
             return Ok(entry);
         };
-        entry.end = end_reason(&record).filter(|reason| reason.is_final());
+        entry.end = record.end_reason().filter(|reason| reason.is_final());
         entry.is_closed = entry.end.is_some();
         entry.is_suspect = record.events.contains(&Event::Suspect);
         if !entry.is_closed {

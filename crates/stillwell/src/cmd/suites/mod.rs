@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, with_kept_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
-use crate::session::{Guard, Opening, instruction_counters, surroundings, told_gap};
+use crate::session::{Guard, instruction_counters, surroundings, told_gap};
 use host::terminal;
 use host::user_files::read_whole;
 use host::{self, Host, Survey};
@@ -193,14 +193,8 @@ fn measure_one(
             suite.members.len()
         );
     };
-    let presentation = Presentation::of_workers(&spec.session);
-    let opening = Opening {
-        record: Some(record),
-        readers: Readers::of(spec.session.output.shared),
-        ..Opening::new(survey.clone(), guard, presentation.screen())
-    };
-    let (_, code) = measure_and_show(&member.plan, opening, &presentation)?;
-    Ok(code)
+    let opening = opening(&spec.session, survey.clone(), guard);
+    measure_and_show(&member.plan, opening, &Presentation::of_workers(&spec.session))
 }
 
 /// A suite file and its text.
