@@ -48,7 +48,7 @@ pub struct FloorTest {
 pub struct Tim {
     /// Runs that tim makes: the first ones of a longer record.
     pub n_needed: usize,
-    /// As measured, ns; `None` with too few runs.
+    /// The measured time, ns; `None` with too few runs.
     pub measured: Option<UncertainValue>,
     /// Minus the control's number: what tim prints unless `-o0` is given.
     pub net: Option<UncertainValue>,

@@ -233,8 +233,8 @@ impl<'a> BenchmarkPlaces<'a> {
         }
     }
 
-    /// The same benchmark in this file. If no file has it under the same group, the label decides, because a file may
-    /// lack groups.
+    /// Finds a benchmark of another file in this one: by group and name, otherwise by label, because a file may lack
+    /// groups.
     fn find(&self, benchmark: &BenchmarkValues, label: &str) -> Option<usize> {
         let same = self.by_identity.get(&identity(benchmark));
         same.or_else(|| self.by_label.get(&(label, &benchmark.unit))).copied()

@@ -89,7 +89,7 @@ pub fn main(benchmarks: &[Benchmark]) -> ExitCode {
 /// The longest name, in bytes. Escaping takes up to four bytes for each, so a line of the protocol stays below its limit.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// What is wrong with the list.
+/// The mistake in the list, if there is one.
 fn problem(benchmarks: &[Benchmark]) -> Option<String> {
     for (at, benchmark) in benchmarks.iter().enumerate() {
         let Benchmark { name, inner_loops, .. } = benchmark;

@@ -14,7 +14,7 @@ const COUNTER_NAME_BYTES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Bench {
     loops: u64,
-    /// Of the loop, once it has ended.
+    /// The time of the loop, once it has ended.
     times: Option<Times>,
     n_loops: usize,
     counters: Vec<(String, u64)>,
@@ -28,7 +28,7 @@ pub(crate) struct Times {
     pub(crate) cpu_ns: u64,
 }
 
-/// What a run has found: its times and its counters.
+/// The times and the counters of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) times: Times,
@@ -124,7 +124,7 @@ pub(crate) fn measure(benchmark: &Benchmark, loops: u64) -> Result<Run, String> 
     }
 }
 
-/// What panic! was given.
+/// The message of a panic.
 fn message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind")

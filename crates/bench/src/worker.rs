@@ -78,7 +78,7 @@ pub(crate) fn serve(
     }
 }
 
-/// What build.rs has found; empty if it found nothing.
+/// Facts about the compiler, found by build.rs; empty if it found none.
 const COMPILER: &str = env!("STILLWELL_BENCH_COMPILER");
 const RUST: &str = env!("STILLWELL_BENCH_RUST");
 const OPT_LEVEL: &str = env!("STILLWELL_BENCH_OPT_LEVEL");
@@ -89,7 +89,7 @@ fn greeting() -> String {
     format!("stillwell 1 language=rust implementation=rustc{version}\n")
 }
 
-/// Passes over the rest of a line. False if there is no end of it.
+/// Skips the rest of a line. Returns whether the line has an end.
 fn skip_line(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = input.fill_buf()?;
@@ -165,7 +165,8 @@ fn run(benchmark: &Benchmark, loops: u64) -> String {
     }
 }
 
-/// The names are those of the C header. `optimised` is of this crate, which cargo builds as it builds the program.
+/// Describes this program, with the names of the C header. `optimised` is read from this crate, which cargo builds with
+/// the options of the program.
 fn metadata(selected: Option<&Benchmark>) -> String {
     let mut facts = vec![
         ("compiler", format!("rustc {RUST}")),

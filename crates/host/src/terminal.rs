@@ -181,7 +181,7 @@ pub fn data() -> Box<dyn Write> {
     Box::new(Named(escaping_on_terminal(stdout.lock())))
 }
 
-/// What a failure of standard output is called.
+/// The error of a failed write to standard output.
 pub const NOT_PRINTED: &str = "cannot write to standard output";
 
 /// Standard output whose errors name it.

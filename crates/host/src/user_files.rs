@@ -246,7 +246,7 @@ fn is_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.parent().is_some_and(|it| parents.contains(&it))
 }
 
-/// What something that is no regular file is called.
+/// The name of a kind of file that is not regular.
 fn name_of(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a directory",

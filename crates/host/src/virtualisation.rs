@@ -1,5 +1,5 @@
 //! Detects a virtual machine or a container, and its kind. It reads only files that every user may read, so root sees
-//! the same machine. The names are those of systemd-detect-virt(1), where it has one.
+//! the same machine. The names are from systemd-detect-virt(1), where it has one.
 
 use crate::Host;
 

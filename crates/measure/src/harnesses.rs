@@ -170,11 +170,11 @@ fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(found)))
 }
 
-/// What a program answered.
+/// The answer of a finished program.
 struct Answer {
-    /// Its status, or minus the signal that ended it.
+    /// The exit status, or minus the signal that ended the program.
     exit: i32,
-    /// CPU time of it and its children, ns.
+    /// CPU time of the program and its children, ns.
     cpu_ns: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,

@@ -36,7 +36,8 @@ pub(super) fn attributes_of(
     (copy_attributes(&runs, &copies), hooks)
 }
 
-/// `cpus` has the CPUs of each copy, and nothing for a single one. A copy without CPUs of its own shares those of all.
+/// The attributes of each copy. `cpus` has the CPUs of each, and is empty without copies. A copy with an empty list may use
+/// the CPUs of all.
 fn copy_attributes(runs: &Attributes, cpus: &[Vec<usize>]) -> Vec<Attributes> {
     if cpus.is_empty() {
         return vec![runs.clone()];

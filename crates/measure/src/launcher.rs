@@ -1,6 +1,6 @@
 //! The launcher: makes the children, times them and appends their rows to the record.
 //!
-//! It is this program executed again, because a child's `ru_maxrss` starts at its parent's peak: the launcher stays
+//! The launcher is this program executed again, because a child's `ru_maxrss` starts at its parent's peak: the launcher stays
 //! small, and the front end may be large. It writes each row before it starts the next run, so a finished run survives
 //! the death of either process.
 

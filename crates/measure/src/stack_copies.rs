@@ -118,7 +118,7 @@ pub fn cut_unused(body: &mut Vec<u8>) {
     }
 }
 
-/// Where the size of the copy is; `None` for a task without 64-bit registers, as the kernel's.
+/// The offset of the copy's size; `None` for a task without 64-bit registers, such as a kernel thread.
 fn size_at(body: &[u8]) -> Option<usize> {
     /// `PERF_SAMPLE_REGS_ABI_64`.
     const OF_64_BITS: u64 = 2;

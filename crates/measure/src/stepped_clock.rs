@@ -38,7 +38,7 @@ const DAY_S: u64 = 86_400;
 /// The kernel interrupts no shorter request (getrandom(2)).
 const RANDOM_BYTES_MAX: u64 = 256;
 
-/// The arguments of this program in front of those of the command.
+/// The command line that executes a command under this program.
 pub fn wrapped(argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     std::iter::once(ARGV0.into()).chain(argv).collect()
 }
@@ -144,7 +144,8 @@ impl SteppedClock {
         listener.answer(call, address, &bytes[..n_bytes as usize], n_bytes.cast_signed())
     }
 
-    /// The next reading of this clock, ns. It begins before the machine's, because a program may wait for a time of it.
+    /// The next reading of a clock, ns. The readings begin before the machine's time, because a program may wait for a time
+    /// that it has read.
     fn next_ns(&mut self, clock: u64) -> u64 {
         self.n_readings += 1;
         let begins_s = *self.begins_s.entry(clock).or_insert_with(|| {

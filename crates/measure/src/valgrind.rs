@@ -20,8 +20,7 @@ use model::words::{bytes_of, reason, text_of};
 use record::plan::InstructionCounter;
 
 const PROGRAM: &str = "valgrind";
-/// Prefixes of the files with counts, of those of the process whose count is subtracted, and of those with valgrind's
-/// output.
+/// Prefixes of the files with counts, with the counts to subtract, and with valgrind's output.
 pub const COUNT: &str = "count.";
 pub const HALF: &str = "half.";
 const LOG: &str = "log.";
@@ -69,7 +68,7 @@ pub struct Uncounted {
 }
 
 impl CountTask {
-    /// Valgrind's arguments, followed by the program's. `prefix` is that of the files with counts.
+    /// Valgrind's arguments, followed by the program's. `prefix` begins the names of the files with counts.
     pub fn wrapped(
         folder: &[u8],
         valgrind: &str,
@@ -93,7 +92,7 @@ impl CountTask {
         });
     }
 
-    /// The instructions of all processes of the finished run, without those of the process with half of the iterations.
+    /// The instructions of all processes of the finished run, minus the count of the process with half of the iterations.
     /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions.
     pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
         let all = self.sum(COUNT, user)?;

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// Characters of a text that a message quotes.
 const QUOTED_MAX: usize = 40;
 
-/// Where the launcher finds the value of a run.
+/// The place where the launcher finds the value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueTask {
     pub rule: ValueRule,

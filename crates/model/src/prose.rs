@@ -39,13 +39,13 @@ pub enum OptionName {
 }
 
 impl OptionName {
-    /// Its words, with hyphens between them.
+    /// The words of the option, joined by hyphens.
     pub fn words(self) -> String {
         option_value(&self)
     }
 }
 
-/// As a user of `run` knows it.
+/// The option's name for a user of `run`.
 impl Display for OptionName {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -57,7 +57,7 @@ pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
-/// As [`in_prose`], for a user of `run`.
+/// The text of [`in_prose`] for a user of `run`.
 pub fn in_words(error: &anyhow::Error) -> String {
     in_prose(error).to_string()
 }

@@ -155,7 +155,7 @@ pub fn is_tick(line: &str) -> bool {
 }
 
 impl Ledger {
-    /// Sorts the entries and adds up those of one source. `rest` gets the remainder of the total. Entries of 0 ns are
+    /// Sorts the entries, and adds up entries of the same source. `rest` gets the remainder of the total. Entries of 0 ns are
     /// left out.
     pub fn new(
         total_ns: i64,

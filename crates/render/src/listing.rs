@@ -28,9 +28,9 @@ pub struct RecordList<'a> {
     pub records: &'a [ListedRecord],
     /// Older ones that are not shown.
     pub n_more: usize,
-    /// Those that cannot be read, each with the reason.
+    /// The unreadable records, each with the reason.
     pub unread: &'a [String],
-    /// Where they are.
+    /// The directory of the records.
     pub directory: &'a Path,
     /// Whether only some are wanted.
     pub is_search: bool,

@@ -61,7 +61,7 @@ impl PairedDifferences {
     /// the p-value before it. Up to `n_labelings` sign patterns are all enumerated, then without the
     /// two ones; more are drawn from `seed`. A column of zeros has p = 1.
     ///
-    /// It fails to see anything in few rows: with m rows no p-value is below `2^(1 - m)`.
+    /// Few rows cannot show a difference: with m rows no p-value is below `2^(1 - m)`.
     ///
     /// ```
     /// use stillwell_stats::max_t::PairedDifferences;

@@ -17,7 +17,7 @@ const OWN_FILES: [&str; 3] = [
 const SHARED_FILES: [&str; 2] = ["boot/grub/custom.cfg", "boot/grub2/custom.cfg"];
 const BEGIN: &str = "### BEGIN stillwell-quiet ###";
 const END: &str = "### END stillwell-quiet ###";
-/// Limit on a configuration. That of a machine with many kernels has some ten kilobytes.
+/// Limit on the size of a configuration. A machine with many kernels has one of some ten kilobytes.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 /// Removes the entry. Returns its file; `None` if there is none. Errors: the file cannot be written; a sentence.

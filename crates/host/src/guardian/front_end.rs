@@ -37,7 +37,7 @@ pub struct Guardian {
 impl Guardian {
     /// Starts a guardian and makes it turn the knobs.
     ///
-    /// It runs with our own rights if we are root or the machine is a directory, otherwise through a program that gives
+    /// The guardian runs with our own rights if we are root or the machine is a directory, otherwise through a program that gives
     /// root rights without a password. Errors: no program gives root rights, or the guardian refuses.
     pub fn start(root: &Path, request: &GuardianRequest) -> Result<Self> {
         let program = sys::own_path().context("cannot find this program")?;

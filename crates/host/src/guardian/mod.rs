@@ -1,6 +1,6 @@
 //! The guardian: a process that turns the knobs and restores them when the front end ends.
 //!
-//! It holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`. The
+//! The guardian holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`. The
 //! guardian is a session leader, blocks all signals that can be blocked and raises its limits, so it survives the
 //! events that end the front end.
 //!

@@ -1,6 +1,6 @@
 //! The shield: CPUs that run only the benchmark.
 //!
-//! It uses the machine's best mechanism: a version 2 control group partition, version 1 sets of CPUs, or CPUs that the
+//! A shield uses the machine's best mechanism: a version 2 control group partition, version 1 sets of CPUs, or CPUs that the
 //! kernel was booted to leave alone.
 //!
 //! The journal records the shield before the first write. Removing it looks at the machine, not at the journal, to see

@@ -1,5 +1,5 @@
-//! The only module with `unsafe`: system calls for which rustix has no safe function, and those of signal handlers and
-//! of children before exec.
+//! The only module with `unsafe`: system calls that have no safe function in rustix, or that signal handlers and children
+//! before exec make.
 //!
 //! Every public function is safe to call with any arguments and from any thread: none causes undefined behaviour, and
 //! none closes a descriptor that other code owns. A function that is meant for a process with one thread says so.

@@ -1,5 +1,5 @@
 //! Stops chosen system calls of other processes until the listener lets them go on, by a filter (seccomp_unotify(2)).
-//! It needs no rights, and follows every descendant.
+//! The filter needs no rights, and follows every descendant.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, size_of_val};

@@ -77,7 +77,7 @@ fn never_reaped(error: &io::Error) -> ! {
     unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
 }
 
-/// What several processes used together; the memory is that of the largest.
+/// Adds the usage of another process. Of memory, the larger one counts.
 pub(super) fn add(usage: &mut Usage, other: &Usage) {
     usage.user_us += other.user_us;
     usage.sys_us += other.sys_us;

@@ -129,7 +129,7 @@ impl ChainKeeper {
     }
 }
 
-/// Where the program's part of a chain begins.
+/// The position in a chain where the program's part begins.
 fn user_at(body: &[u8]) -> Option<usize> {
     let mut chain = body[CHAIN_AT..].chunks_exact(8);
     chain.position(|it| *it == CONTEXT_USER.to_ne_bytes()).map(|at| at + 1)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::watch::memory::Memory;
 use model::values::CheatKind;
 
-/// Where a run may leave files.
+/// The places where a run may leave files.
 pub struct OwnPlace {
     /// Working directory, without links.
     pub directory: PathBuf,

@@ -1,7 +1,7 @@
 //! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from outside,
 //! and ended. One [`Worker`] is one process; sessions keep the workers of all arms alive together.
 //!
-//! It works in the front end's measuring thread. The kernel kills a child when the *thread* that made it ends
+//! The protocol runs in the front end's measuring thread. The kernel kills a child when the *thread* that made it ends
 //! (prctl(2), PR_SET_PDEATHSIG), so no worker outlives the session, not even in a long loop after `kill -9`. A worker
 //! has eight descriptors open here, nine with a pidfd.
 

@@ -76,7 +76,7 @@ pub fn with_exact_iterations(
     with_iterations(harness, argv, n).ok_or_else(|| by_clock.to_owned())
 }
 
-/// Its mode for profilers has no statistics, whose work would differ from run to run. The number of iterations is the time
+/// Criterion in its mode for profilers, without statistics, whose work would differ from run to run. The number of iterations is the time
 /// that the warm-up leaves ÷ the time of the first iteration, rounded down (`Routine::profile` of criterion 0.3.4 to 0.8).
 fn criterion(argv: &[String], n: u64) -> Vec<String> {
     let step_s = 1e-9 * CLOCK_STEP_NS as f64;

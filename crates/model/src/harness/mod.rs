@@ -2,7 +2,7 @@
 //! them and read its output. Pure: `measure::harnesses` executes the programs.
 //!
 //! One process is one observation, and most variation is between processes (Kalibera and Jones, "Rigorous benchmarking
-//! in reasonable time", 2013). So each process measures briefly, and there are more of them.
+//! in reasonable time", 2013). So a session has many processes, and each measures briefly.
 //!
 //! The framework's own clock times an iteration, and waits for a CPU are included. Samples of about a millisecond
 //! mostly fit between two waits, so the value of a process is the mean of its lowest samples.

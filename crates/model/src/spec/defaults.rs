@@ -52,7 +52,7 @@ pub enum DefaultsMistake {
     Text(String),
     /// An option that clap refuses.
     Refused {
-        /// Its place.
+        /// The place of the option.
         from: String,
         /// The reason.
         error: Box<clap::Error>,
@@ -158,7 +158,7 @@ fn verbs(all: &Command) -> impl Iterator<Item = (&'static str, &Command)> {
 /// The options of one source with their places.
 type Level<'a> = Vec<(Found<'a>, String)>;
 
-/// The options of all verbs, first those of the verb of the command line.
+/// The options of all verbs; the options of the command line's verb come first.
 #[derive(Clone, Copy)]
 struct Options<'a> {
     all: &'a Command,

@@ -18,7 +18,7 @@ pub enum StepChange {
     Affinity(usize),
     Nice,
     RealTime,
-    /// The same memory layout in each run.
+    /// Every run has the same memory layout.
     FixedLayout,
     /// Huge pages for malloc of the GNU C library.
     HugePages,

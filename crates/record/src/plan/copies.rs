@@ -42,7 +42,7 @@ impl Copies {
     }
 }
 
-/// What decides, and the copies of each command.
+/// The quantity that decides, and the copies of each command.
 pub(super) fn deciding(
     arms: &mut Arms,
     request: &SessionRequest,

@@ -42,7 +42,7 @@ impl InstructionCounter {
     }
 }
 
-/// What can count instructions on this machine.
+/// The ways to count instructions on this machine.
 #[derive(Clone, Debug)]
 pub struct InstructionCounters {
     /// Why the processor counts none for this user, if so.

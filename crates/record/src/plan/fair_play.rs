@@ -77,7 +77,7 @@ impl FairPlayRules {
     }
 }
 
-/// What keeps the attempts of a session honest: rules, and our hooks.
+/// The rules and our hooks that keep the attempts of a session honest.
 #[derive(Clone, Debug)]
 pub struct FairPlayTerms {
     pub rules: FairPlayRules,

@@ -34,7 +34,7 @@ pub(super) const LONGER: u64 = 3;
 /// Time of the counted iterations, if the time of one is known. The framework's own work, such as printing one digit
 /// more, is then below a thousandth.
 const COUNTED_NS: f64 = 3e6;
-/// The same for several benchmarks, of which each is a part of it.
+/// Time of the counted iterations of several benchmarks that are counted together.
 const COUNTED_TOGETHER_NS: f64 = 2.0 * COUNTED_NS;
 const COUNTED_MAX: u64 = 10_000_000;
 /// Fewest processes for ending a session, however precise t0 is.

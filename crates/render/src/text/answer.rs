@@ -291,7 +291,7 @@ fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> Strin
     format!("{who} are the {best_of_all} {than}; they cannot be told apart{hint}")
 }
 
-/// What would decide the comparison that needs the most blocks, if one is open.
+/// The words of `to_decide` for the open comparison that needs the most pairs; empty if none is open.
 fn hint(page: &SummaryContext<'_>) -> String {
     let tests = page.analysis.comparisons.iter().filter_map(|found| found.evidence.test().ok());
     let open = tests.filter(|paired| paired.to_decide.is_some());

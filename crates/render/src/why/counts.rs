@@ -47,7 +47,7 @@ fn row(tally: &Tally) -> Vec<String> {
     vec![name, mean(0), mean(1), change]
 }
 
-/// The counts that explain a function in the sentences: its own, and for a kernel reason those of its kind.
+/// The counts that explain a function in the sentences: its own counts, and for a kernel reason all counts of its kind.
 pub fn of_part<'a>(breakdown: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
     let of_kind = |what: &str| {
         let all = breakdown.tallies.iter().filter(|tally| tally.what == what);

@@ -204,7 +204,7 @@ mod tests {
         assert!(!also(&found), "the table has it");
     }
 
-    /// Points are those of the sentences, and rows beside the whole have none.
+    /// The table has the points of the sentences. Only rows of the whole have points.
     #[test]
     fn the_table_has_points_of_the_first_time() {
         let found = breakdown(&made_up(80, 8.0)).unwrap();

@@ -88,7 +88,7 @@ pub struct Level {
     pub median: f64,
 }
 
-/// The results of one series in order, before the search for changes. The fields are those of [`Series`].
+/// The results of one series in order, before the search for changes. [`Series`] explains the fields.
 #[derive(Clone)]
 pub struct ResultSequence {
     pub entries: Vec<StoredResult>,

@@ -28,7 +28,7 @@ impl PlacedRun {
 /// An arm of a round's record.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundArm {
-    /// Its number in the race.
+    /// The number of the arm in the race.
     pub arm: usize,
     /// Whether it ran to the end, so that its times count.
     pub is_kept: bool,

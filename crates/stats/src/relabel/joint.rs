@@ -242,7 +242,7 @@ pub(crate) struct Estimate {
 
 /// The log ratios around an estimate that the test over these looks accepts at `level`.
 ///
-/// It never contains a rejected 0 and always an accepted one. If the estimate is rejected, because
+/// The interval contains 0 if and only if `is_zero_inside`. If the estimate is rejected, because
 /// the ratio moved or a look erred, only the last look counts, with the error that was left for it.
 /// The second value says so. `tolerance` is the error of the ends.
 pub(crate) fn invert(

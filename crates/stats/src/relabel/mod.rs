@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(found.test.p, 0.5);
     }
 
-    /// An addend is no ratio, so each statistic gives another one: the name is that of the estimate.
+    /// With a constant added, the statistics differ. The reported name must fit the reported estimate.
     #[test]
     fn the_estimate_is_that_of_the_named_statistic() {
         let mut n_others = 0;

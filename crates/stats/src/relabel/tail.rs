@@ -14,7 +14,7 @@ pub struct TailTest {
     pub slowest: f64,
     /// Pairs of which exactly one run is among the slowest.
     pub n_pairs: usize,
-    /// Those with the run of the new arm.
+    /// Pairs of which only the run of the new arm is among the slowest.
     pub n_new: usize,
     /// p-value, times the number of shares.
     pub p: f64,

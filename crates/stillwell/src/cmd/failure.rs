@@ -34,7 +34,7 @@ pub fn report_error(error: &anyhow::Error, audience: Audience, target: Option<&J
     told(ErrorCode::of(error), &message, target)
 }
 
-/// Where the options in a message come from, if the command line does not have them itself.
+/// The source of the options in a message, if the command line does not have them itself.
 fn blamed_defaults(message: &str) -> String {
     let words: Vec<&str> = message.split(|it: char| it.is_whitespace() || it == ':').collect();
     let blame = |option: &DefaultOption| {

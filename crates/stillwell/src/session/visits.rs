@@ -26,7 +26,7 @@ pub struct VisitLimits {
     pub n_blocks_max: u32,
 }
 
-/// What is left of a visit.
+/// The state that a visit leaves for the next one.
 pub struct EndedVisit {
     pub state: SessionState,
     pub paces: Paces,
@@ -54,7 +54,7 @@ impl Session<'_> {
         self
     }
 
-    /// What is left of the session until the next visit.
+    /// Ends the visit. Returns the state for the next one.
     pub fn ended(mut self) -> EndedVisit {
         self.progress.finish();
         let (paces, last_words) = (self.runner.paces(), self.runner.last_words());

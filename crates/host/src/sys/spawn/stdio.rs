@@ -19,7 +19,7 @@ pub enum ChildStdio<'a> {
 /// Redirects a standard descriptor to another file; `None` if a call failed.
 ///
 /// # Safety
-/// It replaces `target`, so the process must be a child that is about to exec.
+/// The call replaces `target`, so the process must be a child that is about to exec.
 pub(super) unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()> {
     let (opened, keep) = match stdio {
         ChildStdio::Inherit => return Some(()),

@@ -34,7 +34,7 @@ const SETTINGS: [&str; 4] = [
     "proc/sys/kernel/randomize_va_space",
     "proc/sys/vm/nr_hugepages",
 ];
-/// Such settings of each CPU.
+/// Kernel settings of each CPU that a run must not change.
 const SETTINGS_OF_CPUS: [&str; 3] = ["scaling_governor", "scaling_min_freq", "scaling_max_freq"];
 
 /// The observations of both programs' runs.

@@ -54,7 +54,7 @@ impl<'a> Countable<'a> {
 /// A benchmark's times, which determine how it is counted.
 pub(super) struct Timed {
     pub name: String,
-    /// What the times alone answer.
+    /// The answer of the times alone.
     pub answer: GateAnswer,
     /// Time of the new build ÷ time of the old one; 1 if it is not known.
     pub ratio: f64,

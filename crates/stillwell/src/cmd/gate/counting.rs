@@ -34,7 +34,7 @@ pub(super) struct Counting {
     when: GateCounting,
 }
 
-/// What is left of the gate for counts.
+/// The limits within which a gate counts instructions.
 pub(super) struct CountingLimits {
     pub left_ns: u64,
     /// The error rate of the gate, in percent.
@@ -201,7 +201,7 @@ impl Counting {
     }
 }
 
-/// Counts those of these benchmarks that no sum has answered for, each apart. Returns whether they could be counted.
+/// Counts each benchmark that no sum has answered for. Returns whether all could be counted.
 fn count_alone(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'_>],

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 7;
 const LIBTOOL: &str = ".libs";
 /// Directories with many files and no benchmark programs.
 const SKIPPED: [&str; 1] = ["node_modules"];
-/// Such directories beside Cargo's `deps`.
+/// Directories to skip beside Cargo's `deps`.
 const SKIPPED_OF_CARGO: [&str; 3] = ["incremental", "build", "examples"];
 /// Digits of the hash in Cargo's names of programs.
 const HASH: usize = 16;

@@ -26,7 +26,8 @@ pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
     PROCESSES * (1.0 + 2.0 * n_benchmarks.log2().ceil())
 }
 
-/// The benchmarks that do the same work, with those of the same sum. The first of `open` is the likeliest to differ.
+/// The benchmarks that do the same work, in groups that were counted as one sum. The first of `open` is the likeliest to
+/// differ.
 pub(super) fn the_same<'a>(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'a>],
@@ -49,7 +50,7 @@ pub(super) fn the_same<'a>(
     Ok(search.same)
 }
 
-/// Those of these benchmarks that do the same work, each counted apart while there is time.
+/// The benchmarks that do the same work, each counted apart while there is time.
 pub(super) fn the_same_alone<'a>(
     sessions: &mut CountingSessions<'_>,
     benchmarks: &[Countable<'a>],

@@ -27,7 +27,7 @@ pub struct Call {
     pub is_measuring: bool,
     child: Child,
     group: Pid,
-    /// This end of the pipe.
+    /// Our end of the pipe.
     pub stdout: ChildStdout,
     /// Readable when the child ends; `None` before Linux 5.3.
     pub pidfd: Option<OwnedFd>,

@@ -262,7 +262,7 @@ impl SuiteDocument {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// The variants to build: those with programs, which list their own benchmarks, and those of selected benchmarks.
+    /// The variants to build: programs that list their own benchmarks, and variants of selected benchmarks.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),

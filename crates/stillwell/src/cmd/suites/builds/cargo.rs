@@ -1,7 +1,7 @@
 //! Copies cargo's builds of other packages from the user's work tree into a new one of the same repository.
 //!
-//! Cargo names builds by the place of the source. So in the copy it finds the packages of registries built, and builds
-//! those of the work tree.
+//! Cargo names builds by the place of the source. So with the copy, packages of registries are built already, and only packages
+//! of the work tree are built again.
 #![expect(clippy::disallowed_methods, reason = "the environment has the directory of cargo")]
 
 use std::path::Path;
