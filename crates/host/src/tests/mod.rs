@@ -66,8 +66,18 @@ fn all_knobs() -> Vec<&'static Knob> {
     knobs().filter(|knob| !knob.files.is_empty()).collect()
 }
 
+/// Acts as soon as the journal's lock is free: a child of another test may hold it for a moment, until it calls exec.
+fn unlocked<T>(mut act: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    loop {
+        match act() {
+            Err(error) if format!("{error:#}").contains("another stillwell is tuning") => {}
+            done => return done,
+        }
+    }
+}
+
 fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<KnobResult>> {
-    let mut store = Store::open(host)?;
+    let mut store = unlocked(|| Store::open(host))?;
     if store.journal.is_stale() {
         restore(host, &mut store);
     }
@@ -77,7 +87,6 @@ fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result
 }
 
 fn reset(host: &Host) -> Restoration {
-    // A child of another test may hold a copy of our lock until it calls exec.
-    let mut store = (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free");
+    let mut store = unlocked(|| Store::open(host)).expect("the journal can be opened");
     restore(host, &mut store)
 }

@@ -134,8 +134,8 @@ impl Row {
     }
 }
 
-/// Acts under a fault, and returns what the user was told; `None` if this process died. A child of another test may
-/// hold the lock for a moment, until it calls exec.
+/// Acts under a fault, and returns what the user was told; `None` if this process died. The lock may be held as in
+/// [`unlocked`].
 fn act(row: &Row, host: &Host, at: u64, fault: Fault) -> (Option<Told>, Vec<FaultPoints>) {
     loop {
         fault::arm(FaultPoints::All, at, fault);
@@ -169,13 +169,7 @@ fn cell(fixture: &Fixture, row: &Row, at: u64, fault: Fault) -> Result<End, Stri
         Some(told) if is_named(told) => Ok(End::Kept),
         Some(told) => Err(format!("{left:?} are left and not named: {}", told.text)),
     };
-    let reset = loop {
-        match restore::reset(&fixture.host()) {
-            Err(error) if format!("{error:#}").contains("another stillwell is tuning") => {}
-            reset => break reset,
-        }
-    };
-    match reset {
+    match unlocked(|| restore::reset(&fixture.host())) {
         Ok(Reset::Restored(restored)) if !restored.is_over() || !restored.foreign.is_empty() => {
             return Err(format!("a reset has left something: {restored:?}"));
         }
@@ -201,7 +195,7 @@ fn fill(row: &mut Row) {
     row.verb.prepare(row.machine, &fixture.host());
     let (told, passed) = act(row, &fixture.host(), u64::MAX, Fault::Dies);
     assert!(told.is_some_and(|told| told.exit_code == 0), "{}", row.shown());
-    restore::reset(&fixture.host()).unwrap();
+    unlocked(|| restore::reset(&fixture.host())).unwrap();
     assert_eq!(changed(&fixture), [""; 0], "{}", row.shown());
     row.n_calls = passed.len();
     for (at, kind) in passed.into_iter().enumerate() {
