@@ -192,7 +192,7 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("host/src/services/systemd.rs", "options of systemctl"),
     ("host/src/guardian/front_end.rs", "the options of the guardian"),
     ("host/src/gaps.rs", "an option of docker"),
-    ("host/src/knobs/memory.rs", "an option of `run`, in a text of `system` alone"),
+    ("host/src/knobs/kernel.rs", "an option of `run`, in a text of `system` alone"),
     ("measure/src/slices/mod.rs", "an option that only the Python package gives"),
     ("measure/src/valgrind.rs", "options of valgrind"),
     ("measure/src/worker/mod.rs", "the argument of a worker"),
