@@ -161,7 +161,10 @@ impl Commands {
         let is_stepped = plan.needs_stepped_clock();
         let wrapped = |prefix, argv: Vec<Bytes>| {
             let argv = CountTask::wrapped(folder, valgrind, prefix, argv);
-            if is_stepped { stepped_clock::wrapped(argv) } else { argv }
+            match is_stepped {
+                true => stepped_clock::wrapped(CountTask::readings_file(folder, prefix), argv),
+                false => argv,
+            }
         };
         let count = CountTask {
             folder: Some(folder.clone()),

@@ -19,7 +19,7 @@ use crate::supervised::wait_for;
 use host::sys::{self, User, with_files_of};
 use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, environment_for};
-use model::harness::{Harness, HarnessOutput, RESULT_FILE};
+use model::harness::{Harness, HarnessOutput, RESULT_FILE, exact_option};
 use model::prose::{Prose, prose};
 use model::values::ProcessValue;
 use model::words::{bytes_of, reason};
@@ -61,6 +61,18 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, Prose> 
     Ok(asked.find(|harness| harness.has_answered(&answer)))
 }
 
+/// Why a program cannot do a number of iterations. Errors: as of [`recognise`].
+pub fn no_exact_iterations(
+    harness: Harness,
+    arm: &Arm,
+    asker: Asker<'_>,
+) -> Result<Option<&'static str>, Prose> {
+    let Some((sign, why)) = exact_option(harness) else { return Ok(None) };
+    let output = execute(&harness.question(&arm.argv), arm, asker)?;
+    let answer = [output.stdout, output.stderr].concat();
+    Ok((!String::from_utf8_lossy(&answer).contains(sign)).then_some(why))
+}
+
 /// Whether a file may be a program of a framework.
 pub fn is_marked(path: &Path) -> bool {
     let bytes = program(path);
@@ -76,8 +88,16 @@ pub struct BenchmarkList {
     pub benchmarks: Vec<ProgramBenchmark>,
     /// Why the program failed. It may have listed some benchmarks: some frameworks list by running all.
     pub failure: Option<String>,
-    /// CPU time of the program that made the list, ns.
-    pub cpu_ns: u64,
+    /// CPU time of the program that made the list.
+    pub cpu: CpuTime,
+}
+
+/// CPU time of a program and its children.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTime {
+    pub all_ns: u64,
+    /// The kernel's part.
+    pub system_ns: u64,
 }
 
 impl BenchmarkList {
@@ -120,7 +140,7 @@ pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<Bench
     Ok(BenchmarkList {
         benchmarks: names.into_iter().map(listed).collect(),
         failure,
-        cpu_ns: output.cpu_ns,
+        cpu: output.cpu,
     })
 }
 
@@ -174,8 +194,7 @@ fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
 struct Answer {
     /// The exit status, or minus the signal that ended the program.
     exit: i32,
-    /// CPU time of the program and its children, ns.
-    cpu_ns: u64,
+    cpu: CpuTime,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
@@ -211,8 +230,9 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Answer, Pros
         ]);
     }
     let (exit, usage) = sys::reap(child.id().cast_signed()).map_err(reason)?;
-    let cpu_ns = 1000 * (usage.user_us + usage.sys_us);
-    Ok(Answer { exit, cpu_ns, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
+    let cpu =
+        CpuTime { all_ns: 1000 * (usage.user_us + usage.sys_us), system_ns: 1000 * usage.sys_us };
+    Ok(Answer { exit, cpu, stdout: text_in(&mut stdout)?, stderr: text_in(&mut stderr)? })
 }
 
 /// Kills a process and its descendants, except for orphans.

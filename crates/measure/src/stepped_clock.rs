@@ -7,7 +7,10 @@
 //!
 //! Random numbers (getrandom(2)) are the same in each run too. They seed the hash tables of many languages, in which a search
 //! takes longer or shorter with them.
-#![expect(clippy::disallowed_methods, reason = "this module starts a command")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts a command, and writes a number for who counts it"
+)]
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -38,9 +41,9 @@ const DAY_S: u64 = 86_400;
 /// The kernel interrupts no shorter request (getrandom(2)).
 const RANDOM_BYTES_MAX: u64 = 256;
 
-/// The command line that executes a command under this program.
-pub fn wrapped(argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    std::iter::once(ARGV0.into()).chain(argv).collect()
+/// The command line that executes a command under this program. `file` gets the number of the clock's readings.
+pub fn wrapped(file: Vec<u8>, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    [ARGV0.into(), file].into_iter().chain(argv).collect()
 }
 
 /// Whether this process was started to give a command such a clock.
@@ -60,6 +63,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
+    let file = words.next().unwrap_or_default();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
     let (ours, theirs) = UnixStream::pair().context("cannot make a socket")?;
@@ -80,6 +84,8 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
                 clock.answer(&listener, call).context(refused)?;
             }
         } else if let Some(status) = child.try_wait().context("cannot wait for the command")? {
+            std::fs::write(&file, clock.n_readings.to_string())
+                .with_context(|| format!("cannot write {}", file.display()))?;
             return Ok(status);
         }
     }

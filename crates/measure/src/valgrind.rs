@@ -24,6 +24,8 @@ const PROGRAM: &str = "valgrind";
 pub const COUNT: &str = "count.";
 pub const HALF: &str = "half.";
 const LOG: &str = "log.";
+/// Prefix of the files with the number of the clock's readings.
+const READINGS: &str = "readings.";
 /// The options before those with file names. The user's own valgrind settings are left out.
 const OPTIONS: [&str; 8] = [
     "--command-line-only=yes",
@@ -84,6 +86,11 @@ impl CountTask {
         std::iter::once(bytes_of(valgrind)).chain(options).chain(files).chain(argv).collect()
     }
 
+    /// The file for the number of the clock's readings by the process whose count has this prefix.
+    pub fn readings_file(folder: &[u8], prefix: &str) -> Vec<u8> {
+        [folder, b"/", READINGS.as_bytes(), prefix.as_bytes()].concat()
+    }
+
     pub fn clear(&self, user: Option<&User>) {
         as_user(user, || {
             for file in self.files("") {
@@ -93,17 +100,31 @@ impl CountTask {
     }
 
     /// The instructions of all processes of the finished run, minus the count of the process with half of the iterations.
-    /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions.
+    /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions or
+    /// read the stepped clock more often.
     pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
         let all = self.sum(COUNT, user)?;
         if self.half.is_none() {
             return Ok(all);
         }
         let half = self.sum(HALF, user)?;
+        if self.readings(COUNT, user) != self.readings(HALF, user) {
+            return Err(Uncounted {
+                why: "its iterations or their setups read the clock".into(),
+                said: String::new(),
+            });
+        }
         all.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
             why: "twice the iterations took no more instructions".into(),
             said: String::new(),
         })
+    }
+
+    /// How often the process of this prefix has read the clock; `None` if nobody counts that.
+    fn readings(&self, prefix: &str, user: Option<&User>) -> Option<u64> {
+        let path = Self::readings_file(self.folder.as_deref()?, prefix);
+        let text = as_user(user, || read_whole(Path::new(OsStr::from_bytes(&path)))).ok()?;
+        String::from_utf8_lossy(&text).parse().ok()
     }
 
     fn sum(&self, prefix: &str, user: Option<&User>) -> Result<u64, Uncounted> {
@@ -164,7 +185,9 @@ fn last_line(text: &str) -> Option<String> {
         Some(rest) => rest.split_once(MARK).map_or("", |(_, rest)| rest).trim().to_owned(),
         None => line.trim().to_owned(),
     };
-    text.lines().rev().map(words).find(|line| !line.is_empty())
+    // Its remarks on this machine's caches begin in another way.
+    let lines = text.lines().rev().filter(|line| !line.starts_with("--"));
+    lines.map(words).find(|line| !line.is_empty())
 }
 
 #[cfg(test)]
@@ -186,11 +209,16 @@ mod tests {
         assert_eq!(task.count(None).unwrap_err().why, "valgrind wrote no count");
         write("count.1", "events: Ir\nfn=a\n1 5\nsummary: 5\n");
         write("count.22", "events: Ir\nfn=a\n1 7\nsummary:  7 0 0\n");
-        write("log.1", "==1== \n==1== warning: x\n==1== \n");
+        write("log.1", "==1== \n==1== warning: x\n==1== \n--1-- warning: simulated LL cache\n");
         assert_eq!(task.count(None), Ok(12));
         let with_half = CountTask { half: Some(Vec::new()), ..task.clone() };
         assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
         write("half.7", "summary: 9\n");
+        assert_eq!(with_half.count(None), Ok(3));
+        write("readings.count.", "9");
+        write("readings.half.", "8");
+        assert!(with_half.count(None).unwrap_err().why.contains("read the clock"));
+        write("readings.half.", "9");
         assert_eq!(with_half.count(None), Ok(3));
         write("half.8", "summary: 3\n");
         assert!(with_half.count(None).unwrap_err().why.starts_with("twice the iterations"));

@@ -348,6 +348,8 @@ fn failed_run(plan: &Plan, row: &Row) -> String {
         "took too long".into()
     } else if row.exit == 0 && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some()) {
         "did not say its value".into()
+    } else if row.exit == 0 && plan.valgrind().is_some() {
+        "was not counted".into()
     } else if row.exit < 0 {
         format!("was ended by signal {}", -row.exit)
     } else {

@@ -319,7 +319,7 @@ impl<'a> GateResult<'a> {
     }
 
     /// Everything that was not measured, with headings.
-    pub(super) fn lists(&self) -> [(&'static str, &[String]); 8] {
+    pub(super) fn lists(&self) -> [(&'static str, &[String]); 7] {
         [
             ("Failing", self.failing),
             ("New, nothing to compare with", self.new),
@@ -328,7 +328,6 @@ impl<'a> GateResult<'a> {
             ("Left out by --only and --skip", self.left_out),
             ("Not measured, the same byte for byte", self.same),
             ("Not measured, the same but for directory and number of the build", self.same_loaded),
-            ("Instructions not counted", self.uncounted),
         ]
     }
 }

@@ -9,6 +9,7 @@ use crate::uncertain::signs;
 use crate::units::counted;
 use analysis::verdict::GateAnswer;
 
+const UNCOUNTED: &str = "Instructions not counted";
 /// Most rows of the first table; the folded table has all.
 const ROWS_MAX: usize = 30;
 
@@ -18,6 +19,10 @@ pub fn remarks(result: &GateResult<'_>) -> String {
     for (heading, names) in result.lists().into_iter().filter(|(_, names)| !names.is_empty()) {
         let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
         wrap(&mut out, &format!("{}: ", heading.to_lowercase()), 6, &names.join(", "));
+    }
+    if !result.uncounted.is_empty() {
+        let heading = format!("{}: ", UNCOUNTED.to_lowercase());
+        wrap(&mut out, &heading, 6, &one_line(&result.uncounted.join("; ")));
     }
     if let Some(text) = result.short_budget {
         wrap(&mut out, "too short: ", 6, text);
@@ -74,6 +79,8 @@ pub fn markdown(result: &GateResult<'_>) -> String {
         let names: Vec<String> = names.iter().map(|name| code(name)).collect();
         list(&mut out, heading, &names);
     }
+    let uncounted: Vec<String> = result.uncounted.iter().map(|why| escaped(why)).collect();
+    list(&mut out, UNCOUNTED, &uncounted);
     if let Some(text) = result.short_budget {
         write!(out, "\nToo short: {}\n", escaped(text)).ok();
     }
@@ -111,7 +118,8 @@ fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item
 
 fn list(out: &mut String, heading: &str, names: &[String]) {
     if !names.is_empty() {
-        write!(out, "\n{heading}: {}\n", names.join(", ")).ok();
+        let between = if heading == UNCOUNTED { "; " } else { ", " };
+        write!(out, "\n{heading}: {}\n", names.join(between)).ok();
     }
 }
 

@@ -25,6 +25,23 @@ pub fn no_valgrind(harness: Harness) -> Option<&'static str> {
     )
 }
 
+/// The sign in the help text of a program whose framework has the option for a number of iterations, and the reason if it
+/// is missing; `None` if all versions have it.
+pub fn exact_option(harness: Harness) -> Option<(&'static str, &'static str)> {
+    let why = "it has no option for a number of iterations before version 1.8";
+    (harness == Harness::GoogleBenchmark).then_some(("<integer>x", why))
+}
+
+/// The next larger number of iterations for which a framework divides twice as many into as many batches, with a reading
+/// of the clock at both ends of each: 10 or 1000 of criterion's `BatchSize`.
+pub fn countable(harness: Harness, n: u64) -> u64 {
+    match (harness, n) {
+        (Harness::Criterion, 10..1000) => n.next_multiple_of(10),
+        (Harness::Criterion, 1000..) => n.next_multiple_of(1000),
+        _ => n,
+    }
+}
+
 /// The command for several benchmarks in one process; `None` if there are none, or the framework cannot.
 pub fn command_of_all(
     harness: Harness,
@@ -143,6 +160,18 @@ mod tests {
         assert_eq!(words(Harness::PytestBenchmark, &["pytest", "t", "u"], &[one, other]), None);
         assert_eq!(words(Harness::Go, &["./p"], &names), None);
         assert_eq!(words(Harness::Divan, &["./p"], &[]), None);
+    }
+
+    #[test]
+    fn batches_are_as_many_for_twice_the_iterations() {
+        let n_batches = |n: u64, most: u64| n.div_ceil(n.div_ceil(most));
+        for n in [10, 11, 999, 1000, 1001, 54_321] {
+            let n = countable(Harness::Criterion, n);
+            assert_eq!(n_batches(n, 10), n_batches(2 * n, 10));
+        }
+        let n = countable(Harness::Criterion, 1001);
+        assert_eq!(n_batches(n, 1000), n_batches(2 * n, 1000));
+        assert_eq!(countable(Harness::Divan, 1001), 1001);
     }
 
     #[test]

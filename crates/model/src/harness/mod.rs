@@ -26,7 +26,8 @@ use stats::SortedSample;
 use crate::values::ProcessValue;
 
 pub use counted::{
-    CLOCK_STEP_NS, command_of_all, needs_stepped_clock, no_valgrind, with_exact_iterations,
+    CLOCK_STEP_NS, command_of_all, countable, exact_option, needs_stepped_clock, no_valgrind,
+    with_exact_iterations,
 };
 pub use fixed::with_iterations;
 

@@ -15,7 +15,7 @@ use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, command_of_all, needs_stepped_clock, no_valgrind, with_exact_iterations,
+    Harness, command_of_all, countable, needs_stepped_clock, no_valgrind, with_exact_iterations,
 };
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
@@ -142,7 +142,7 @@ fn counted_arm(
     let timed = harness_arm(program, harness, iteration_ns, None);
     let counted_ns = if together.is_empty() { COUNTED_NS } else { COUNTED_TOGETHER_NS };
     let n = iteration_ns.map_or(1, |ns| (counted_ns / ns.max(1e-3)) as u64);
-    let n = n.clamp(1, COUNTED_MAX);
+    let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
         let command = command_of_all(harness, &program.argv, together);
         let words = with_exact_iterations(harness, command.as_ref().unwrap_or(&timed.argv), n);

@@ -235,13 +235,14 @@ int main(int n, char **words) {
     compile(&bench, "p", &[]);
     let stepped = |words: &[&str]| {
         let mut command = bench.command(env!("CARGO_BIN_EXE_stillwell"));
-        command.arg0("stillwell-stepped-clock").args(words).output().unwrap()
+        command.arg0("stillwell-stepped-clock").arg("readings").args(words).output().unwrap()
     };
     let ran = stepped(&["./p"]);
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     // Second of the day, step, bytes of a random number.
     assert!(said.starts_with("0 500000000 8 "), "{ran:?}");
     assert_eq!(ran.status.code(), Some(7));
+    assert_eq!(bench.read("readings"), "2");
     assert!(!said.ends_with(" 0"), "it has a number: {said}");
     assert_eq!(stepped(&["./p"]).stdout, ran.stdout, "each run has the same random numbers");
     assert_eq!(stepped(&["./p", "killed"]).status.code(), Some(128 + 9));

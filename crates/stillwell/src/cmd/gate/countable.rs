@@ -4,12 +4,16 @@ use crate::cmd::assessment::Assessment;
 use analysis::RatioInterval;
 use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
+use measure::harnesses::CpuTime;
 use model::harness::Harness;
 use model::values::metric::Metric;
 use record::Record;
 use record::plan::programs::ProgramBenchmark;
 
 use super::pairs::Pair;
+
+/// Least share of a process beyond its start that tells anything.
+const OWN_SHARE_MIN: f64 = 0.125;
 
 /// A benchmark that can be counted.
 #[derive(Clone, Copy)]
@@ -19,18 +23,26 @@ pub(super) struct Countable<'a> {
     pub pair: usize,
     pub listed: &'a ProgramBenchmark,
     pub harness: Harness,
+    /// The kernel's largest share of the CPU time of one build's processes, their start left out.
+    pub system_share: f64,
 }
 
 impl<'a> Countable<'a> {
     /// The benchmark of a gate's name.
-    pub(super) fn of(pairs: &'a [Pair], timed: &'a Timed) -> Option<Self> {
+    pub(super) fn of(
+        pairs: &'a [Pair],
+        starts: &[Option<CpuTime>],
+        timed: &'a Timed,
+    ) -> Option<Self> {
         pairs.iter().enumerate().find_map(|(at, pair)| {
             let inner = match pairs.len() {
                 1 => &timed.name,
                 _ => timed.name.strip_prefix(&pair.name)?.strip_prefix('/')?,
             };
             let listed = pair.common[0].iter().find(|listed| listed.name == inner)?;
-            Some(Self { timed, pair: at, listed, harness: listed.harness? })
+            let shares = timed.cpu_us.map(|it| system_share(it, starts.get(at).copied().flatten()));
+            let system_share = shares.into_iter().fold(0.0, f64::max);
+            Some(Self { timed, pair: at, listed, harness: listed.harness?, system_share })
         })
     }
 
@@ -46,7 +58,7 @@ impl<'a> Countable<'a> {
     /// The result of a single count of each build.
     pub(super) fn counted_once(&self, ratio: f64) -> WorkCounted {
         let ratio = RatioInterval { ratio, lo: ratio, hi: ratio };
-        let system_share = self.timed.system_share;
+        let system_share = self.system_share;
         WorkCounted { ratio, is_known: false, n_together: 1, system_share }
     }
 }
@@ -62,7 +74,8 @@ pub(super) struct Timed {
     pub iteration_ns: Option<f64>,
     /// CPU time of a process, ns.
     pub process_cpu_ns: f64,
-    pub system_share: f64,
+    /// Mean user and system time of a process of each build, µs.
+    cpu_us: [[f64; 2]; 2],
 }
 
 impl Timed {
@@ -78,10 +91,7 @@ impl Timed {
                 ratio: judgement.interval.map_or(1.0, |interval| interval.ratio),
                 iteration_ns: times.map(|times| times.median.value),
                 process_cpu_ns: 1e3 * cpu_us(record, &arms).iter().sum::<f64>(),
-                system_share: arms
-                    .map(|arm| system_share(record, arm))
-                    .into_iter()
-                    .fold(0.0, f64::max),
+                cpu_us: arms.map(|arm| cpu_us(record, &[arm])),
             }
         };
         pairs.map(one).collect()
@@ -100,9 +110,33 @@ fn cpu_us(record: &Record, arms: &[usize]) -> [f64; 2] {
     [Metric::UserUs, Metric::SysUs].map(|metric| mean(record, metric, arms).unwrap_or(0.0))
 }
 
-/// The share of system time in the CPU time of an arm's processes.
-fn system_share(record: &Record, arm: usize) -> f64 {
-    let [user_us, system_us] = cpu_us(record, &[arm]);
-    let all_us = user_us + system_us;
-    if all_us > 0.0 { system_us / all_us } else { 0.0 }
+/// The share of system time in the CPU time of a process, its start left out: that is mostly the kernel's work, and it is
+/// much of a process of 20 ms.
+fn system_share([user_us, system_us]: [f64; 2], start: Option<CpuTime>) -> f64 {
+    let start = start.unwrap_or_default();
+    let process_us = user_us + system_us;
+    let all_us = process_us - 1e-3 * start.all_ns as f64;
+    let own_us = system_us - 1e-3 * start.system_ns as f64;
+    match all_us > OWN_SHARE_MIN * process_us {
+        true => (own_us / all_us).max(0.0),
+        false if process_us > 0.0 => system_us / process_us,
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_share_is_that_of_the_benchmark() {
+        let start = CpuTime { all_ns: 8_000_000, system_ns: 4_000_000 };
+        let share = |user_us, system_us| system_share([user_us, system_us], Some(start));
+        assert_eq!(share(16_000.0, 4_000.0), 0.0);
+        assert_eq!(share(16_000.0, 2_000.0), 0.0);
+        assert_eq!(share(10_000.0, 10_000.0), 0.5);
+        assert_eq!(share(5_500.0, 2_750.0), 1.0 / 3.0);
+        assert_eq!(system_share([15_000.0, 5_000.0], None), 0.25);
+        assert_eq!(system_share([0.0, 0.0], None), 0.0);
+    }
 }

@@ -1,6 +1,6 @@
 //! Instructions of a gate's benchmarks: which are counted, in which share of the budget, and with which result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 
@@ -10,6 +10,7 @@ use analysis::verdict::GateAnswer;
 use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
+use measure::harnesses::CpuTime;
 use model::harness::{Harness, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use record::plan::InstructionCounter;
@@ -102,8 +103,9 @@ impl Counting {
             |it: &Timed| self.when == GateCounting::On || it.answer == GateAnswer::Undecided;
         let (wanted, mut failing): (Vec<Timed>, Vec<Timed>) = all.into_iter().partition(is_wanted);
         failing.retain(|it| it.answer == GateAnswer::Fail);
-        let failing = self.countable(pairs, &failing, &mut Vec::new());
-        let open = self.countable(pairs, &wanted, &mut work.uncounted);
+        let starts: Vec<_> = pairs.iter().map(|pair| pair.start(verb, trees)).collect();
+        let failing = self.countable(pairs, &starts, &failing, &mut Vec::new());
+        let open = self.countable(pairs, &starts, &wanted, &mut work.uncounted);
         let mut sessions = CountingSessions {
             verb,
             trees,
@@ -115,8 +117,9 @@ impl Counting {
             pace: 1.0,
             n_sums: 0,
             n_failed: 0,
-            n_failed_max: open.len().min(2) as u32,
+            n_failed_max: open.len().min(4) as u32,
             was_interrupted: false,
+            refused: BTreeMap::new(),
             ratios: HashMap::new(),
         };
         // The processor's counts never repeat to the last instruction.
@@ -128,12 +131,14 @@ impl Counting {
         if sessions.was_interrupted {
             work.uncounted.push("the counting was interrupted".into());
         } else if sessions.has_failed() || !count_alone(&mut sessions, &open, &mut work)? {
-            work.uncounted.push("no program could be executed by what counts".into());
+            let unknown = "no program could be executed by what counts".to_owned();
+            work.uncounted.extend(sessions.refused.is_empty().then_some(unknown));
         } else if repeats {
             for same in together::the_same_alone(&mut sessions, &failing)? {
                 work.add(&same);
             }
         }
+        work.uncounted.extend(sessions.refused.values().cloned());
         let all = open.iter().chain(&failing).filter(|it| !work.has(it));
         let once = all.filter_map(|it| {
             let name = it.timed.name.clone();
@@ -149,15 +154,17 @@ impl Counting {
     fn countable<'a>(
         &self,
         pairs: &'a [Pair],
+        starts: &[Option<CpuTime>],
         wanted: &'a [Timed],
         uncounted: &mut Vec<String>,
     ) -> Vec<Countable<'a>> {
         let mut ordered: Vec<&Timed> = wanted.iter().collect();
         ordered.sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
-        let listed = ordered.into_iter().filter_map(|timed| Countable::of(pairs, timed));
+        let listed = ordered.into_iter().filter_map(|timed| Countable::of(pairs, starts, timed));
         let (open, refused): (Vec<_>, Vec<_>) =
-            listed.partition(|it| self.refusal(it.harness).is_none());
-        uncounted.extend(refused.iter().filter_map(|it| self.refusal(it.harness)));
+            listed.partition(|it| self.refusal(&pairs[it.pair], it.harness).is_none());
+        let refusals = refused.iter().filter_map(|it| self.refusal(&pairs[it.pair], it.harness));
+        uncounted.extend(refusals);
         // One reason may hold for all benchmarks of a framework.
         uncounted.dedup();
         open
@@ -171,10 +178,10 @@ impl Counting {
         for pair in pairs {
             let listed = &pair.common[0];
             let harness = listed.first().and_then(|it| it.harness);
-            if harness.is_none_or(|harness| self.refusal(harness).is_some()) {
+            if harness.is_none_or(|harness| self.refusal(pair, harness).is_some()) {
                 continue;
             }
-            let process_ns = process_ns(&self.counter, pair.listing_cpu_ns as f64, COUNTED_NS);
+            let process_ns = process_ns(&self.counter, pair.listing.all_ns as f64, COUNTED_NS);
             let n_listed = listed.len() as f64;
             let [first, all] = match self.counter {
                 InstructionCounter::Pmu => [PROCESSES, n_listed * PROCESSES],
@@ -189,11 +196,12 @@ impl Counting {
     }
 
     /// Why the benchmarks of a framework cannot be counted.
-    fn refusal(&self, harness: Harness) -> Option<String> {
+    fn refusal(&self, pair: &Pair, harness: Harness) -> Option<String> {
         let command = harness.command(&["program".into()], "benchmark", None);
         let is_by_pmu = self.counter == InstructionCounter::Pmu;
         let why = match with_exact_iterations(harness, &command, 1) {
             Err(why) => Some(why),
+            Ok(_) if pair.no_counts.is_some() => pair.no_counts.map(str::to_owned),
             Ok(_) if !is_by_pmu => no_valgrind(harness).map(str::to_owned),
             Ok(_) => needs_stepped_clock(harness).then(|| "only valgrind can count them".into()),
         };
@@ -207,7 +215,9 @@ fn count_alone(
     open: &[Countable<'_>],
     work: &mut Work,
 ) -> Result<bool> {
-    let left: Vec<_> = open.iter().copied().filter(|it| !work.has(it)).collect();
+    let is_refused = |it: &Countable<'_>| sessions.refused.contains_key(&it.timed.name);
+    let left = open.iter().copied().filter(|it| !work.has(it) && !is_refused(it));
+    let left: Vec<_> = left.collect();
     let chosen = sessions.fitting(&left, &mut work.uncounted);
     if chosen.is_empty() {
         return Ok(true);
@@ -217,6 +227,20 @@ fn count_alone(
     };
     work.uncounted.extend(uncounted_benchmarks(&counted.record));
     work.counted.extend(counted_work(&counted, &left));
+    let named: Vec<&str> =
+        chosen.iter().flat_map(|it| it.common[0].iter().map(|it| &*it.name)).collect();
+    let has_ended = |it: &&Countable<'_>| {
+        let name = &it.timed.name;
+        !work.has(it)
+            && named.contains(&&*it.listed.name)
+            && !work.uncounted.iter().any(|why| why.starts_with(&**name))
+    };
+    let ended: Vec<String> = left
+        .iter()
+        .filter(has_ended)
+        .map(|it| format!("{}: the time was over before the third count", it.timed.name))
+        .collect();
+    work.uncounted.extend(ended);
     Ok(true)
 }
 
@@ -225,7 +249,7 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
     let plan = &counted.record.header.plan;
     let of = |comparison: &analysis::Comparison| {
         let name = plan.arms[comparison.arm].benchmark.clone()?;
-        let system_share = open.iter().find(|it| it.timed.name == name)?.timed.system_share;
+        let system_share = open.iter().find(|it| it.timed.name == name)?.system_share;
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();

@@ -1,6 +1,6 @@
 //! The sessions that count a gate's instructions, and the time that they are expected to need.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,6 +11,7 @@ use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
 use record::plan::InstructionCounter;
+use render::closing::uncounted_benchmarks;
 
 use super::countable::Countable;
 use super::pairs::Pair;
@@ -25,6 +26,8 @@ const SLOWER: f64 = 40.0;
 /// Length of a process's iterations, ns: at least, if it is timed; on average, if it is counted.
 const TIMED_NS: f64 = 12e6;
 pub(super) const COUNTED_NS: f64 = 4.5e6;
+/// A busy machine makes everything so many times slower at most.
+const PACE_MAX: f64 = 3.0;
 /// The directory for records of counts, in the directory of the gate's records.
 pub(super) const FOLDER: &str = "instructions";
 
@@ -45,6 +48,8 @@ pub(super) struct CountingSessions<'a> {
     /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
     pub n_failed_max: u32,
     pub was_interrupted: bool,
+    /// The benchmarks that cannot be counted, with the reason.
+    pub refused: BTreeMap<String, String>,
     /// The benchmarks that were counted alone once, with new ÷ old.
     pub ratios: HashMap<String, f64>,
 }
@@ -79,14 +84,22 @@ impl CountingSessions<'_> {
         Ok(counted)
     }
 
-    /// Counts a pair with a single benchmark in a single block. Returns new ÷ old, `None` without both counts.
-    pub(super) fn ratio_of(&mut self, pair: Pair, expected_ns: f64) -> Result<Option<f64>> {
+    /// Counts a pair with a single benchmark, the sum of these, in a single block. Returns new ÷ old, `None` without both
+    /// counts.
+    pub(super) fn ratio_of(
+        &mut self,
+        pair: Pair,
+        benchmarks: &[Countable<'_>],
+        expected_ns: f64,
+    ) -> Result<Option<f64>> {
         self.n_sums += 1;
         self.n_failed += 1;
         let folder = format!("{FOLDER}-{}", self.n_sums);
         let started_ns = monotonic_ns();
         let counted = self.measure(&[pair], folder, Some(1))?;
-        self.pace *= (monotonic_ns() - started_ns) as f64 / expected_ns;
+        let pace = self.pace * (monotonic_ns() - started_ns) as f64 / expected_ns;
+        // A benchmark with a long setup tells nothing about the others.
+        self.pace = pace.clamp(1.0 / PACE_MAX, PACE_MAX);
         let Some(counted) = counted else { return Ok(None) };
         let rows = &counted.record.rows;
         let count = |arm: usize| {
@@ -94,7 +107,13 @@ impl CountingSessions<'_> {
             let at = of_arm.find(|&at| rows.is_measurement(at))?;
             rows.get(at, Metric::Instructions).filter(|count| *count > 0)
         };
-        let (Some(old), Some(new)) = (count(0), count(1)) else { return Ok(None) };
+        let (Some(old), Some(new)) = (count(0), count(1)) else {
+            let why = uncounted_benchmarks(&counted.record).pop();
+            if let ([one], Some(why)) = (benchmarks, why) {
+                self.refused.insert(one.timed.name.clone(), why);
+            }
+            return Ok(None);
+        };
         self.n_failed -= 1;
         Ok(Some(new as f64 / old as f64))
     }
@@ -108,7 +127,7 @@ impl CountingSessions<'_> {
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
         // The program also makes its list, and its statistics of times are longer than those of counts.
         let own_ns = |it: &Countable<'_>| {
-            let listing_ns = self.pairs[it.pair].listing_cpu_ns as f64;
+            let listing_ns = self.pairs[it.pair].listing.all_ns as f64;
             (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, listing_ns)
         };
         let programs_ns = benchmarks.iter().map(own_ns);
@@ -121,16 +140,21 @@ impl CountingSessions<'_> {
     pub(super) fn fitting(&self, open: &[Countable<'_>], uncounted: &mut Vec<String>) -> Vec<Pair> {
         let mut left_ns = self.left_ns();
         let mut kept = vec![Vec::new(); self.pairs.len()];
+        let mut too_long: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for one in open {
             let expected_ns = self.expected_ns(&[*one], PROCESSES);
             if expected_ns > left_ns {
-                let seconds = (expected_ns / 1e9).ceil();
-                uncounted.push(format!("{}: counting needs some {seconds} s", one.timed.name));
+                let seconds = (expected_ns / 1e9).ceil() as u64;
+                too_long.entry(seconds).or_default().push(&one.timed.name);
             } else {
                 left_ns -= expected_ns;
                 kept[one.pair].push((one.listed.name.clone(), one.timed.iteration_ns));
             }
         }
+        let said = |(seconds, names): (&u64, &Vec<&str>)| {
+            format!("{}: counting needs some {seconds} s", names.join(", "))
+        };
+        uncounted.extend(too_long.iter().map(said));
         let chosen = self.pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
         chosen.map(|(pair, kept)| pair.with(kept)).collect()
     }

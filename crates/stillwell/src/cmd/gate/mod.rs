@@ -73,8 +73,9 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         Ok(trees_and_changes) => trees_and_changes,
     };
     let measured = match changes.pairs.is_empty() {
-        // A benchmark that has vanished was not found to be as fast as before.
-        true if changes.has_only_lost() => {
+        // A benchmark that has vanished was not found to be as fast as before, and a base without any may be a failed
+        // build.
+        true if changes.is_in_one_build_alone() => {
             Measured { code: exit_code::UNDECIDED, ..Measured::default() }
         }
         true => Measured::default(),

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 
+use host::sys::User;
 use host::user_of_commands;
-use measure::harnesses::{Asker, BenchmarkList, benchmarks, recognise};
+use measure::harnesses::{
+    Asker, BenchmarkList, CpuTime, benchmarks, no_exact_iterations, recognise,
+};
+use model::harness::Harness;
 use model::prose::Prose;
 use model::spec::{GateSelection, GateVerb};
 use model::words::text_of;
@@ -19,6 +23,11 @@ use super::timeout;
 use super::trees::Trees;
 use super::unknown::run_instead;
 
+/// A list that takes longer executes benchmarks.
+const START_MAX_NS: u64 = 30_000_000;
+/// The kernel tells a short process's own part of its CPU time by chance, so it takes several.
+const N_STARTS: u64 = 16;
+
 /// A program of both builds.
 #[derive(Clone)]
 pub(super) struct Pair {
@@ -28,11 +37,30 @@ pub(super) struct Pair {
     pub files: Option<[PathBuf; 2]>,
     /// The benchmarks in both builds, as each build lists them.
     pub common: [Vec<ProgramBenchmark>; 2],
-    /// CPU time of the old program for its list, ns.
-    pub listing_cpu_ns: u64,
+    /// CPU time of the old program for its list.
+    pub listing: CpuTime,
+    /// Why its instructions cannot be counted.
+    pub no_counts: Option<&'static str>,
 }
 
 impl Pair {
+    /// CPU time of a start of the old program, as its list needs it: the mean of some. `None` if the list is more than a
+    /// start.
+    pub(super) fn start(&self, verb: &GateVerb, trees: &Trees) -> Option<CpuTime> {
+        if self.listing.all_ns > START_MAX_NS {
+            return None;
+        }
+        let harness = self.common[0].first()?.harness?;
+        let user = user_of_commands(verb.machine.rights.as_root);
+        let file = self.files.as_ref().map(|files| &files[0]);
+        let arm = arm_of(trees, 0, &self.name, file).ok()?;
+        let asker = asker(verb, user.as_ref());
+        let started = (0..N_STARTS).map(|_| Some(benchmarks(harness, &arm, asker).ok()?.cpu));
+        let started: Vec<CpuTime> = started.collect::<Option<_>>()?;
+        let mean = |ns: fn(&CpuTime) -> u64| started.iter().map(ns).sum::<u64>() / N_STARTS;
+        Some(CpuTime { all_ns: mean(|it| it.all_ns), system_ns: mean(|it| it.system_ns) })
+    }
+
     /// This pair with only these benchmarks, each with the time of an iteration.
     pub(super) fn with(&self, kept: &[(String, Option<f64>)]) -> Self {
         let of = |list: &Vec<ProgramBenchmark>| {
@@ -135,10 +163,11 @@ impl Changes {
         Ok(())
     }
 
-    /// Whether everything measurable is missing from the new build.
-    pub(super) fn has_only_lost(&self) -> bool {
+    /// Whether everything measurable is missing from one of the builds.
+    pub(super) fn is_in_one_build_alone(&self) -> bool {
         let others = [&self.same, &self.same_loaded, &self.failing];
-        self.pairs.is_empty() && others.iter().all(|it| it.is_empty()) && !self.gone.is_empty()
+        let is_alone = !self.gone.is_empty() || !self.new.is_empty();
+        self.pairs.is_empty() && others.iter().all(|it| it.is_empty()) && is_alone
     }
 
     /// Adds one program. `is_named`: the user named it, so it has to have benchmarks.
@@ -186,7 +215,9 @@ impl Changes {
             }
             (Ok(old), Ok(Some(new))) => {
                 let old = old.unwrap_or_default();
-                let listing_cpu_ns = old.cpu_ns;
+                let listing = old.cpu;
+                let harness = old.benchmarks.first().and_then(|it| it.harness);
+                let no_counts = harness.and_then(|it| finder.no_counts(it, name, files[0]));
                 // Ignore failures that occur in both builds when both list the same benchmarks.
                 let is_same = old
                     .benchmarks
@@ -207,7 +238,7 @@ impl Changes {
                 let [old, new] = files;
                 let files = if is_command { None } else { old.zip(new).map(<[PathBuf; 2]>::from) };
                 if !common[0].is_empty() {
-                    self.pairs.push(Pair { name: name.into(), files, common, listing_cpu_ns });
+                    self.pairs.push(Pair { name: name.into(), files, common, listing, no_counts });
                 }
             }
             (Err(why), _) => self.failing.push(format!("{name} (base): {}", joined(&why))),
@@ -242,6 +273,18 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// Why the instructions of a program's benchmarks cannot be counted, if the program tells.
+    fn no_counts(
+        &self,
+        harness: Harness,
+        name: &str,
+        file: Option<&PathBuf>,
+    ) -> Option<&'static str> {
+        let user = user_of_commands(self.verb.machine.rights.as_root);
+        let arm = arm_of(self.trees, 0, name, file).ok()?;
+        no_exact_iterations(harness, &arm, asker(self.verb, user.as_ref())).ok()?
+    }
+
     /// The benchmarks of a program in a build; `None` if no framework made it: a file may only look like one.
     fn listed(
         &self,
@@ -250,15 +293,9 @@ impl Finder<'_> {
         file: Option<&PathBuf>,
         is_named: bool,
     ) -> Result<Option<BenchmarkList>, String> {
-        let argv = match file {
-            Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
-            None => shell_words::split(name).map_err(|error| error.to_string())?,
-        };
-        let directories = vec![self.trees.directories[side].to_string_lossy().into_owned()];
-        let arm = Arm { argv, directories, ..Arm::bare(name, Role::Candidate) };
+        let arm = arm_of(self.trees, side, name, file)?;
         let user = user_of_commands(self.verb.machine.rights.as_root);
-        let limit = Duration::from_nanos(timeout(self.verb).ns);
-        let asker = Asker { run_as: user.as_ref(), limit };
+        let asker = asker(self.verb, user.as_ref());
         let words = |why: Prose| why.to_string();
         let Some(harness) = recognise(&arm, asker).map_err(words)? else {
             return Ok(None);
@@ -273,6 +310,20 @@ impl Finder<'_> {
             (failure, _) => Ok(Some(BenchmarkList { failure, ..list })),
         }
     }
+}
+
+/// A program of a build, to be asked.
+fn arm_of(trees: &Trees, side: usize, name: &str, file: Option<&PathBuf>) -> Result<Arm, String> {
+    let argv = match file {
+        Some(file) => vec![text_of(file.as_os_str().as_encoded_bytes())],
+        None => shell_words::split(name).map_err(|error| error.to_string())?,
+    };
+    let directories = vec![trees.directories[side].to_string_lossy().into_owned()];
+    Ok(Arm { argv, directories, ..Arm::bare(name, Role::Candidate) })
+}
+
+fn asker<'a>(verb: &GateVerb, user: Option<&'a User>) -> Asker<'a> {
+    Asker { run_as: user, limit: Duration::from_nanos(timeout(verb).ns) }
 }
 
 fn has_some(listed: Result<Option<BenchmarkList>, String>) -> bool {

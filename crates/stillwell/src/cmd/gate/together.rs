@@ -111,7 +111,7 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
             if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
-            let ratio = self.sessions.ratio_of(pair, expected_ns)?;
+            let ratio = self.sessions.ratio_of(pair, benchmarks, expected_ns)?;
             if ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= tolerance(benchmarks)) {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);

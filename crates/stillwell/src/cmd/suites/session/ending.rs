@@ -63,12 +63,14 @@ impl SuiteSession<'_> {
                 document::write_error(&mut terminal::data(), error)?;
             }
         }
+        // A gate counts quietly: it tells itself what could not be counted, and its next call counts anew.
+        if self.is_of_gate && self.screen.is_quiet() {
+            return Ok(code);
+        }
         for failure in &failures {
             writeln!(terminal::stderr(), "stillwell: {failure}").ok();
         }
-        // A gate counts quietly, and its next call counts anew.
-        let goes_on = is_there && !(self.is_of_gate && self.screen.is_quiet());
-        if goes_on && (is_interrupted || !failures.is_empty()) {
+        if is_there && (is_interrupted || !failures.is_empty()) {
             let shown = directory.display();
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(terminal::stderr(), "{text}").ok();
