@@ -26,7 +26,7 @@ use super::trees::Trees;
 /// Other programs may take half of the time.
 const MARGIN: f64 = 2.0;
 /// Largest share of the budget that is kept for counts.
-const SHARE: f64 = 0.4;
+const SHARE: f64 = 0.5;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
 const ALPHA_OF_TIMES: f64 = 0.9;
 /// A gate's division of time and error rate.
