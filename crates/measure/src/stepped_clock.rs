@@ -7,10 +7,7 @@
 //!
 //! Random numbers (getrandom(2)) are the same in each run too. They seed the hash tables of many languages, in which a search
 //! takes longer or shorter with them.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "starts a command, and writes a number for who counts it"
-)]
+#![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -27,6 +24,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::supervised::{exit_code, wait_for};
 use host::sys::{self, CallListener, StoppedCall};
 use host::terminal;
+use host::user_files::replace;
 use model::harness::CLOCK_STEP_NS;
 use model::values::exit_code::ERROR;
 use model::words::in_words;
@@ -84,7 +82,7 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
                 clock.answer(&listener, call).context(refused)?;
             }
         } else if let Some(status) = child.try_wait().context("cannot wait for the command")? {
-            std::fs::write(&file, clock.n_readings.to_string())
+            replace(file.as_ref(), 0o600, clock.n_readings.to_string().as_bytes())
                 .with_context(|| format!("cannot write {}", file.display()))?;
             return Ok(status);
         }
