@@ -71,6 +71,13 @@ class Project:
         """One of them."""
         return self.copy(f"pr{number}", self.source, lambda text: self.changed(text, number))
 
+    def same(self):
+        """A copy of the build as it is."""
+        copy = self.folder() / "same"
+        if not copy.exists():
+            shutil.copytree(self.folder() / "src", copy, symlinks=True)
+        return copy
+
     def slower(self, percent):
         """A build in which the benchmark `hit` has so much more work."""
         return self.copy(f"slower{percent}", self.hit_source, lambda text: self.with_work(text, percent))
