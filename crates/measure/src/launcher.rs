@@ -22,6 +22,7 @@ use crate::destination::Destination;
 use crate::job_mark::JobMark;
 use crate::launch_attributes::{allowed_cpus, attributes_of, pin_myself, raise_own_priority};
 use crate::memory_use::MemoryUse;
+use crate::page_placement::PagePlacement;
 use crate::prepared::{PreparedCommand, environment, variables_of};
 use crate::proc_counts::{CpuTimes, OwnCpuTimes, ReadingTime, Waits, peak_resident_kib};
 use crate::quota_use::QuotaUse;
@@ -57,6 +58,7 @@ pub(super) struct LauncherLoop {
     memory_use: Option<MemoryUse>,
     streams: Streams,
     launcher: sys::Launcher,
+    placement: PagePlacement,
     probes: ProbeSchedule,
     sampling: Option<Sampling>,
     pub(super) survivors: Option<SurvivorWatch>,
@@ -70,8 +72,8 @@ impl LauncherLoop {
     ) -> Result<(Self, LauncherReport)> {
         let allowed = allowed_cpus()?;
         if let Some(cpus) = &open.launcher_cpus {
-            pin_myself(cpus)
-                .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
+            let refused = || format!("cannot move the launcher to CPUs {cpus:?}");
+            pin_myself(cpus).with_context(refused)?;
         }
         // Otherwise the next run would start late, after the launcher has waited for a CPU.
         let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
@@ -111,7 +113,6 @@ impl LauncherLoop {
         metrics.extend(quota_use.metrics());
         let ends_them = open.fair_play.is_some();
         let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
-        let survivors = SurvivorWatch::begin(end);
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
         let (attributes, plain) = attributes_of(open, &allowed, own_nice);
         let session = Self {
@@ -129,9 +130,10 @@ impl LauncherLoop {
             memory_use,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
+            placement: PagePlacement::default(),
             probes,
             sampling,
-            survivors,
+            survivors: SurvivorWatch::begin(end),
         };
         sys::shrink_resident_set();
         if let Some(user) = &files_of {
@@ -189,6 +191,7 @@ impl LauncherLoop {
         let command = prepared.command;
         let value = command.value.as_ref().filter(|_| job.row.is_some());
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
+        self.placement.before(job.row, command, self.plain.run_as.as_ref());
         let half = self.before_count(prepared, job, envp)?;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();

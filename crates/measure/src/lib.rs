@@ -26,6 +26,7 @@ pub mod link;
 pub mod load;
 mod memory_use;
 pub mod noise;
+mod page_placement;
 mod prepared;
 mod proc_counts;
 mod process;
