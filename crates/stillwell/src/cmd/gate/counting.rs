@@ -190,7 +190,7 @@ impl Counting {
                 }
             };
             all_ns += process_ns * all;
-            has_time |= process_ns * first < most_ns;
+            has_time |= process_ns * first < together::SHARE * most_ns;
         }
         if has_time { (all_ns * MARGIN).min(most_ns) as u64 } else { 0 }
     }

@@ -15,7 +15,7 @@ use record::plan::programs::ProgramBenchmark;
 /// Processes of a sum: one with n iterations of each benchmark and one with twice as many, of both builds.
 pub(super) const PROCESSES: f64 = 4.0;
 /// Largest share of the time for all sums. The benchmarks that differ need the rest.
-const SHARE: f64 = 0.7;
+pub(super) const SHARE: f64 = 0.7;
 /// Longest iteration of a sum ÷ its shortest.
 const ALIKE: f64 = 4.0;
 /// Largest share of the time for one sum.
