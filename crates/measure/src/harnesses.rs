@@ -54,9 +54,7 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, Prose> 
     let bytes: Vec<u8> = files.flat_map(|file| program(file.as_ref())).collect();
     let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
     let Some(first) = may_be.next() else { return Ok(None) };
-    let output = execute(&first.question(&arm.argv), arm, asker)?;
-    let answer = [output.stdout, output.stderr].concat();
-    let answer = String::from_utf8_lossy(&answer);
+    let answer = answer(first, arm, asker)?;
     let mut asked = std::iter::once(first).chain(may_be);
     Ok(asked.find(|harness| harness.has_answered(&answer)))
 }
@@ -68,9 +66,14 @@ pub fn no_exact_iterations(
     asker: Asker<'_>,
 ) -> Result<Option<&'static str>, Prose> {
     let Some((sign, why)) = exact_option(harness) else { return Ok(None) };
+    Ok((!answer(harness, arm, asker)?.contains(sign)).then_some(why))
+}
+
+/// What a program answers to the question of a framework.
+fn answer(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<String, Prose> {
     let output = execute(&harness.question(&arm.argv), arm, asker)?;
     let answer = [output.stdout, output.stderr].concat();
-    Ok((!String::from_utf8_lossy(&answer).contains(sign)).then_some(why))
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Whether a file may be a program of a framework.

@@ -2,9 +2,9 @@
 //!
 //! The kernel keeps the pages of a file where it once read them, so a build has one place in all runs of a session, and
 //! another build another one. Caches find lines by their physical address, and the processor joins neighbouring pages in
-//! its TLB. Byte for byte the same program, read again four times, had times of its benchmark `parse_lifetime_re` (fancy-regex)
-//! in ratios of 0.95 to 1.04 to a copy, each with an interval that excluded most of the others. A file that is read anew
-//! for each block makes that difference a noise of the blocks, which the test knows.
+//! its TLB. A program of fancy-regex and its copy were read anew four times. Their ratio in the benchmark
+//! `parse_lifetime_re` was 1.01, 1.00, 1.04 and 0.95, and most of the intervals excluded each other. If the files are read
+//! anew for each block, that difference is noise between blocks, which the permutation test takes into account.
 
 use std::ffi::OsStr;
 use std::io::Read as _;

@@ -120,7 +120,7 @@ impl CountTask {
         })
     }
 
-    /// How often the process of this prefix has read the clock; `None` if nobody counts that.
+    /// The number of the clock's readings by the process of this prefix; `None` without a stepped clock.
     fn readings(&self, prefix: &str, user: Option<&User>) -> Option<u64> {
         let path = Self::readings_file(self.folder.as_deref()?, prefix);
         let text = as_user(user, || read_whole(Path::new(OsStr::from_bytes(&path)))).ok()?;
@@ -185,7 +185,7 @@ fn last_line(text: &str) -> Option<String> {
         Some(rest) => rest.split_once(MARK).map_or("", |(_, rest)| rest).trim().to_owned(),
         None => line.trim().to_owned(),
     };
-    // Its remarks on this machine's caches begin in another way.
+    // Lines such as `--123-- warning: simulated LL cache` are no failures.
     let lines = text.lines().rev().filter(|line| !line.starts_with("--"));
     lines.map(words).find(|line| !line.is_empty())
 }

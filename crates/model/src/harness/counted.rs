@@ -179,7 +179,7 @@ mod tests {
         for n in [1, 2, 7, 1000, 123_456, 20_000_000] {
             let words = words(Harness::Criterion, n).unwrap();
             let time_s: f64 = words.split_once("--profile-time=").unwrap().1.parse().unwrap();
-            // As `Routine::profile` computes it.
+            // criterion computes the number like this (`Routine::profile`).
             let (time_ns, warm_up_ns) = ((1e9 * time_s) as u64, READINGS * CLOCK_STEP_NS);
             assert_eq!(((time_ns - warm_up_ns) as f64 / warm_up_ns as f64) as u64, n);
         }

@@ -175,7 +175,7 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     assert_eq!(environment_of(&variant), expected.into());
 }
 
-/// criterion's own variable is in addition to those of the suite.
+/// The variables of the suite do not replace criterion's own.
 #[test]
 fn a_framework_has_its_variables_in_a_suite_too() {
     let text = "[[benchmark]]\nprogram = \"./p\"\nenv = { B = \"x\" }\n";

@@ -60,7 +60,7 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
     // Valgrind may take many times as long as expected, and times are there already.
     let longest_ns = timeout(verb).ns.min(if is_counted { request.budget_ns } else { u64::MAX });
     let mut limits = fail_on(verb);
-    // It is a limit of what decides the gate.
+    // `above:20ms` limits a time, not a count.
     limits.above = limits.above.filter(|_| !is_counted);
     let judgement = JudgementOptions {
         alpha: Some(Percent(request.alpha_pct)),
