@@ -45,8 +45,7 @@ pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan
     decide_session(spec, &Terms::default(), &Surroundings::of(facts, drawn_seed))
 }
 
-/// Decides the plan of commands. Errors: the options contradict themselves, or need something that this machine does not
-/// have.
+/// Decides the plan of commands. Errors: the options contradict themselves, or this machine lacks what they need.
 pub fn decide_session(
     spec: &RunSpec,
     terms: &Terms<'_>,
