@@ -20,6 +20,8 @@ pub struct WorkCounted {
     pub ratio: RatioInterval,
     /// Whether the interval is one: the counts repeat exactly, or a test has bounded them.
     pub is_known: bool,
+    /// Counts of each build.
+    pub n_counts: usize,
     /// Number of benchmarks that were counted as one sum with it, itself included.
     pub n_together: u32,
     /// The larger share of the CPU time that the processes of one build spent in the kernel.
@@ -100,7 +102,7 @@ mod tests {
 
     fn work(lo: f64, hi: f64) -> WorkCounted {
         let ratio = RatioInterval { ratio: (lo * hi).sqrt(), lo, hi };
-        WorkCounted { ratio, is_known: true, n_together: 1, system_share: 0.05 }
+        WorkCounted { ratio, is_known: true, n_counts: 3, n_together: 1, system_share: 0.05 }
     }
 
     #[track_caller]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::columns::{COLUMNS, shorten, wrap};
+use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::depth::Depth;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -23,8 +23,6 @@ const LOST_MIN: f64 = 0.02;
 /// Widest name of a failed command, columns.
 const LABEL_MAX: usize = 60;
 const STDERR_LINES_MAX: usize = 5;
-/// Widest name of a benchmark, columns.
-const NAME_MAX: usize = 30;
 
 /// Appends the notes, the lines about the session, and the path of the record. The brief form has only what the reader
 /// has to act on.
@@ -319,7 +317,7 @@ pub fn n_timed_out(suite: &Record) -> usize {
 
 /// The start of a failed benchmark's line.
 pub fn failing_prefix(benchmark: &str) -> String {
-    shorten(benchmark, NAME_MAX) + ": "
+    one_line(benchmark) + ": "
 }
 
 /// The last failure, and the end of its standard error.

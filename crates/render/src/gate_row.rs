@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::ratios::{exact_percent, is_exact, tested_ratio};
 use crate::uncertain;
-use crate::units::percent;
+use crate::units::{counted, percent};
 use analysis::verdict::{GateAnswer, Verdict};
 use analysis::work::{DecidedBy, WorkCounted};
 use analysis::{PairedTest, RatioInterval};
@@ -46,16 +46,17 @@ impl GateRow {
         work.map(|work| work.ratio).or(self.ratio).map_or(0.0, |ratio| ratio.ratio)
     }
 
-    /// The instructions in the table: `+9.6 %`, `the same`, `the same, as a sum of 8`.
+    /// The instructions in the table: `+9.6 % in 3 counts`, `the same`, `the same, as a sum of 8`.
     pub(super) fn instructions(&self) -> String {
         let Some(work) = &self.work else { return String::new() };
+        let more = format!("{}{}", sign(work.ratio.ratio), work_percent(work.ratio));
         match (work.ratio, work.is_known) {
             (ratio, _) if is_exact(ratio) && ratio.ratio.total_cmp(&1.0).is_eq() => {
                 let sum = |n| format!("the same, as a sum of {n}");
                 Some(work.n_together).filter(|n| *n > 1).map_or("the same".into(), sum)
             }
-            (ratio, true) => format!("{}{}", sign(ratio.ratio), work_percent(ratio)),
-            (ratio, false) => format!("about {}{}", sign(ratio.ratio), work_percent(ratio)),
+            (_, true) => more + &in_counts(work.n_counts),
+            (_, false) => format!("about {more}"),
         }
     }
 
@@ -65,6 +66,10 @@ impl GateRow {
             || matches!(self.verdict, Verdict::Slower | Verdict::Faster)
             || self.by == DecidedBy::TimeInSpiteOfWork
     }
+}
+
+fn in_counts(n: usize) -> String {
+    format!(" in {}", counted(n, "count"))
 }
 
 fn sign(ratio: f64) -> &'static str {
@@ -79,7 +84,8 @@ pub(super) fn work_percent(ratio: RatioInterval) -> String {
 /// A ratio with its interval, or a remark on the missing interval.
 pub(super) fn numbers(paired: &PairedTest, ratio: RatioInterval) -> String {
     if (ratio.hi - ratio.lo).is_finite() || ratio.lo >= 1.0 {
-        return tested_ratio(paired, ratio);
+        let of = if paired.repeats { in_counts(paired.n_pairs) } else { String::new() };
+        return tested_ratio(paired, ratio) + &of;
     }
     format!("about {}, too few blocks for an interval", uncertain::significant(ratio.ratio, 3))
 }

@@ -116,7 +116,11 @@ impl Plan {
         self.precision = None;
         let name = DecideOn::Instructions.name();
         self.metrics = vec![MetricChoice { name, unit: None }];
-        if let BlockRule::Budget { max, firm, .. } = &mut self.blocks {
+        // A gate keeps to its time.
+        let is_of_gate = self.suite.as_ref().is_some_and(|suite| suite.is_gate);
+        if let BlockRule::Budget { max, firm, .. } = &mut self.blocks
+            && !is_of_gate
+        {
             *firm = (*firm).max(AGREEING_RUNS).min((*max).max(1));
         }
     }

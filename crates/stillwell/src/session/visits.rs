@@ -122,6 +122,8 @@ impl Session<'_> {
     /// Number of blocks at the end of this visit: at the next interim analysis. The first one needs the fewest blocks.
     fn goal(&self, n_run: u32, n_min: u32) -> u32 {
         let next = match &self.state.watch {
+            // Counts may repeat before.
+            Some(watch) if self.plan.valgrind().is_some() => watch.next_look(n_run as usize),
             Some(watch) => watch.next_look(n_run.max(n_min.saturating_sub(1)) as usize),
             None => None,
         };

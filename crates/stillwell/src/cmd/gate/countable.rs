@@ -59,7 +59,7 @@ impl<'a> Countable<'a> {
     pub(super) fn counted_once(&self, ratio: f64) -> WorkCounted {
         let ratio = RatioInterval { ratio, lo: ratio, hi: ratio };
         let system_share = self.system_share;
-        WorkCounted { ratio, is_known: false, n_together: 1, system_share }
+        WorkCounted { ratio, is_known: false, n_counts: 1, n_together: 1, system_share }
     }
 }
 

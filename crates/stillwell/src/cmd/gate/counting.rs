@@ -14,7 +14,7 @@ use measure::harnesses::CpuTime;
 use model::harness::{Harness, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use record::plan::InstructionCounter;
-use render::closing::uncounted_benchmarks;
+use render::closing::{failing_prefix, uncounted_benchmarks};
 
 use super::countable::{Countable, Timed};
 use super::counting_sessions::{COUNTED_NS, CountingSessions, FOLDER, PROCESSES, process_ns};
@@ -233,7 +233,7 @@ fn count_alone(
         let name = &it.timed.name;
         !work.has(it)
             && named.contains(&&*it.listed.name)
-            && !work.uncounted.iter().any(|why| why.starts_with(&**name))
+            && !work.uncounted.iter().any(|why| why.starts_with(&failing_prefix(name)))
     };
     let ended: Vec<String> = left
         .iter()
@@ -253,7 +253,8 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();
-        Some((name, WorkCounted { ratio, is_known, n_together: 1, system_share }))
+        let n_counts = paired.n_pairs;
+        Some((name, WorkCounted { ratio, is_known, n_counts, n_together: 1, system_share }))
     };
     counted.analysis.comparisons.iter().filter_map(of).collect()
 }

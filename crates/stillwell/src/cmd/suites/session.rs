@@ -125,11 +125,12 @@ impl SuiteSession<'_> {
                 if (first.is_none() || is_counted) && self.left_ns() == 0 {
                     break;
                 }
-                // The first visits share the time, so that a short budget is not used up before the last benchmark.
+                // The first visits share the time, so that a short budget is not used up before the last benchmark. A
+                // share may be too short for three counts.
                 let n_to_come = (open.len() - index) as u64;
                 let limits = match &first {
-                    Some(first) => first.of_visit(self.left_ns(), n_to_come),
-                    None => VisitLimits { left_ns: self.left_ns(), n_blocks_max: u32::MAX },
+                    Some(first) if !is_counted => first.of_visit(self.left_ns(), n_to_come),
+                    _ => VisitLimits { left_ns: self.left_ns(), n_blocks_max: u32::MAX },
                 };
                 if self.visit_and_judge(at, limits)? {
                     return Ok(true);
