@@ -81,6 +81,16 @@ pub enum NoTest {
     UnfitNumbers,
 }
 
+impl NoTest {
+    /// Number of complete pairs, if they are too few.
+    pub fn n_pairs(self) -> Option<usize> {
+        match self {
+            Self::TooFewPairs { have, .. } | Self::NoLook { have } => Some(have),
+            _ => None,
+        }
+    }
+}
+
 /// The result of a re-labelling test on random pairs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PairedTest {

@@ -1,7 +1,8 @@
 //! The answer to `--fail-on` in one line, for logs of continuous integration: people read only their end.
 
 use crate::budget::to_decide;
-use crate::columns::{log_line, shorten};
+use crate::columns::log_line;
+use crate::names::short_label;
 use crate::quantity::QuantityWords;
 use crate::ratios::{exact_text, ratio_and_interval, repeats};
 use crate::text::{margin, no_test};
@@ -34,7 +35,7 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
     }
     if let (Some(ceiling), Some(worst)) = (fail_on.above, worst(ceilings)) {
         let [name, of] = [
-            shorten(&plan.full_label(worst.arm), NAME_MAX),
+            short_label(plan, worst.arm, NAME_MAX),
             match ceilings.len() {
                 1 => String::new(),
                 n => format!(" (the largest of {n})"),
@@ -96,7 +97,7 @@ fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
         return log_line(&format!("gate: {word}: nothing is compared, exit code {code}"));
     };
     let (comparison, judgement) = (&analysis.comparisons[at], &judgements[at]);
-    let name = |arm: usize| shorten(&plan.full_label(arm), NAME_MAX);
+    let name = |arm: usize| short_label(plan, arm, NAME_MAX);
     let (new, old) = (name(comparison.arm), name(comparison.reference));
     let of = match judgements.len() {
         1 => String::new(),

@@ -8,9 +8,8 @@ use crate::columns::one_line;
 use crate::gate::{at_most, open_mean};
 use crate::gate_row::{GateRow, numbers, told_to, work_percent};
 use crate::quantity::QuantityWords;
-use crate::ratios::change;
 use crate::t0;
-use crate::text::no_test;
+use crate::text::no_tests;
 use crate::uncertain;
 use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
@@ -150,7 +149,7 @@ impl<'a> GateResult<'a> {
         };
         let [base, head] =
             [comparison.reference, comparison.arm].map(|arm| value(arm).unwrap_or_default());
-        let open = test.err().map_or("undecided".into(), |because| no_test(because, plan.policy));
+        let open = test.err().map_or("undecided".into(), |because| no_tests(&[because], plan));
         let row = GateRow {
             name,
             base,
@@ -167,13 +166,13 @@ impl<'a> GateResult<'a> {
         let has_open_mean = answer == GateAnswer::Undecided
             && matches!(by, DecidedBy::Time | DecidedBy::Nothing)
             && judgement.is_within(self.fail_on.limit());
+        let quantity = QuantityWords::of(plan);
         let meaning = match ceiling {
             Some((_, meaning)) if by == DecidedBy::Ceiling => meaning,
             _ if has_open_mean => {
-                let open = open_mean(judgement, &QuantityWords::of(plan));
-                format!("{}, {open}", self.meaning(&row))
+                format!("{}, {}", self.meaning(&row, quantity), open_mean(judgement, &quantity))
             }
-            _ => self.meaning(&row),
+            _ => self.meaning(&row, quantity),
         };
         GateRow { meaning, ..row }
     }
@@ -187,13 +186,16 @@ impl<'a> GateResult<'a> {
     }
 
     /// The meaning of a row. A row's own meaning is for undecided times.
-    fn meaning(&self, row: &GateRow) -> String {
+    fn meaning(&self, row: &GateRow, quantity: QuantityWords) -> String {
         let work = row.work.map(|work| work_percent(work.ratio)).unwrap_or_default();
         let by_time = match (row.verdict, row.ratio) {
-            (Verdict::Slower | Verdict::Faster, Some(ratio)) => change(ratio.ratio),
+            (Verdict::Slower | Verdict::Faster, Some(ratio)) => quantity.change(ratio.ratio),
             (Verdict::Same, _) => "the same".into(),
             _ if row.answer == GateAnswer::Pass => match self.fail_on.slower_pct {
-                Some(pct) => format!("not slower by more than {} %", uncertain::trimmed(pct, 6)),
+                Some(pct) => {
+                    let [.., not_slower] = quantity.judged_in_lists();
+                    format!("{not_slower} by more than {} %", uncertain::trimmed(pct, 6))
+                }
                 None => row.meaning.clone(),
             },
             _ => row.meaning.clone(),
@@ -221,6 +223,12 @@ impl<'a> GateResult<'a> {
         }
     }
 
+    /// What is compared.
+    pub(super) fn quantity(&self) -> QuantityWords {
+        let plan = self.measured.map(|judged| &judged.record.header.plan);
+        plan.map_or(QuantityWords::Time, QuantityWords::of)
+    }
+
     /// The verdict in a sentence.
     pub(super) fn sentence(&self, rows: &[GateRow]) -> String {
         if self.measured.is_none() {
@@ -234,21 +242,27 @@ impl<'a> GateResult<'a> {
                 && !is_open(row)
         };
         let is_above = |row: &GateRow| row.by == DecidedBy::Ceiling && !is_open(row);
+        let quantity = self.quantity();
+        let [slower, faster, not_slower] = quantity.judged_in_lists();
         let all = [
             (n(&is_above), "above the limit"),
-            (n(&|row| by_time(row, Verdict::Slower)), "slower"),
+            (n(&|row| by_time(row, Verdict::Slower)), slower),
             (n(&|row| row.by == DecidedBy::MoreWork), "with more work"),
-            (n(&|row| by_time(row, Verdict::Faster)), "faster"),
+            (n(&|row| by_time(row, Verdict::Faster)), faster),
             (n(&|row| by_time(row, Verdict::Same)), "the same"),
             (n(&|row| row.by == DecidedBy::SameWork), "with the same work"),
-            (n(&|row| by_time(row, Verdict::Undecided)), "not slower"),
+            (n(&|row| by_time(row, Verdict::Undecided)), not_slower),
             (n(&is_open), "undecided"),
         ];
         let said = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
         let said: Vec<String> = said.collect();
         let of = format!("{} against {}", one_line(self.head), one_line(self.base));
         let what = counted(rows.len(), "benchmark");
-        format!("{of}, {what}: {}.", if said.is_empty() { "none".into() } else { said.join(", ") })
+        let by = quantity.noun().map_or_else(String::new, |noun| format!(" by {noun}"));
+        format!(
+            "{of}, {what}{by}: {}.",
+            if said.is_empty() { "none".into() } else { said.join(", ") }
+        )
     }
 
     /// Why nothing was measured.
@@ -280,7 +294,8 @@ impl<'a> GateResult<'a> {
         let mut cvs: Vec<f64> = arms.iter().filter_map(|arm| arm.times.as_ref()?.cv).collect();
         cvs.sort_by(f64::total_cmp);
         let middle = *cvs.get(cvs.len() / 2)?;
-        let visible: Vec<f64> = rows.iter().filter_map(|row| row.smallest_visible).collect();
+        let visible: Vec<f64> =
+            rows.iter().filter_map(|row| row.smallest_visible).filter(|it| *it > 0.0).collect();
         let least = visible.iter().copied().reduce(f64::min);
         let most = visible.iter().copied().reduce(f64::max);
         let visible = match least.zip(most) {

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::columns::{room_for_names, shorten, width};
+use crate::columns::{one_line, room_for_names, shorten, width};
+use record::plan::Plan;
 
 /// Shorter common beginnings are not worth a cut, bytes.
 const COMMON_MIN: usize = 8;
@@ -45,6 +46,15 @@ pub fn distinct(labels: &[&str], columns: usize) -> Vec<String> {
         number + &shorten(label, room)
     });
     numbered.collect()
+}
+
+/// The label of an arm, cut in the middle unless another would look like it.
+pub(super) fn short_label(plan: &Plan, arm: usize, columns: usize) -> String {
+    let label = plan.full_label(arm);
+    let short = shorten(&label, columns);
+    let mut others = plan.candidates().map(|(arm, _)| plan.full_label(arm));
+    let is_unique = !others.any(|other| other != label && shorten(&other, columns) == short);
+    if is_unique { short } else { one_line(&label) }
 }
 
 fn are_distinct(names: &[String]) -> bool {

@@ -1,6 +1,7 @@
 //! Findings in words: the observation and the remedy.
 
 use crate::columns::shorten;
+use crate::names::short_label;
 use crate::remedies::Audience;
 use crate::{noise, t0, uncertain, units};
 use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, WorkCount};
@@ -369,7 +370,7 @@ fn command(plan: &Plan, arm: usize) -> String {
     if arm >= plan.arms.len() {
         return format!("command {}", arm + 1);
     }
-    let name = shorten(&plan.full_label(arm), NAME_MAX);
+    let name = short_label(plan, arm, NAME_MAX);
     let n_alike = plan.candidates().filter(|(at, _)| plan.full_label(*at) == plan.full_label(arm));
     if n_alike.count() > 1 { format!("{}: {name}", arm + 1) } else { name }
 }

@@ -100,7 +100,9 @@ fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item
     let counter = result.counter.map(|counter| format!("instructions ({counter}) | "));
     let line = if counter.is_some() { "---:|" } else { "" };
     let heading = counter.unwrap_or_default();
-    writeln!(out, "| benchmark | base | head | ratio and interval | {heading}|").ok();
+    let noun = result.quantity().noun().map(|noun| noun.trim_end_matches(" (valgrind)"));
+    let of = noun.map_or_else(String::new, |noun| format!("{noun} of "));
+    writeln!(out, "| benchmark | {of}base | {of}head | ratio and interval | {heading}|").ok();
     writeln!(out, "|---|---:|---:|---|{line}---|").ok();
     for row in rows {
         let mark = if row.answer == GateAnswer::Fail { "**" } else { "" };
@@ -208,10 +210,11 @@ fn xml(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{analysis, compare, judgements};
-    use analysis::Evidence;
+    use analysis::exact::repeated;
     use analysis::fixture::paired;
     use analysis::verdict::Judged;
-    use model::values::FailOn;
+    use analysis::{Evidence, RatioInterval};
+    use model::values::{DecideOn, FailOn, ValueUnit};
     use record::fixture::record;
 
     fn result<'a>(failing: &'a [String], same: &'a [String]) -> GateResult<'a> {
@@ -259,6 +262,29 @@ mod tests {
         let said = said_of(1.01, &["slow".to_owned()]);
         assert!(said.contains("gate: not decided: some benchmarks were not measured"), "{said}");
         assert!(said.contains("not measured in the budget: slow"), "{said}");
+    }
+
+    #[test]
+    fn counts_are_not_taken_for_times() {
+        let mut record = record(&["old", "new"]);
+        record.header.plan.policy.decide_on = Some(DecideOn::Instructions);
+        record.header.plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Count);
+        let mut analysis = analysis(&record, &[24015.0, 26416.5]);
+        let ratio = RatioInterval { ratio: 1.1, lo: 1.1, hi: 1.1 };
+        compare(&mut analysis, 1, Evidence::Paired(repeated(ratio, 3, 1, 0.01)));
+        let judgements = judgements(&record, &analysis);
+        let measured =
+            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let empty = GateResult::empty(["old", "new"], FailOn::slower(1.0));
+        let result = GateResult { code: 1, measured, ..empty };
+        let text = markdown(&result);
+        assert!(text.contains("1 benchmark by instructions: 1 worse."), "{text}");
+        let heading = "| benchmark | instructions of base | instructions of head |";
+        assert!(text.contains(heading), "{text}");
+        let meaning = "| 1.1 exactly in 3 counts | **executes 10 % more instructions** |";
+        assert!(text.contains(meaning), "{text}");
+        let said = "executes 10 % more instructions, ratio 1.1 exactly in 3 counts";
+        assert!(remarks(&result).contains(said), "{}", remarks(&result));
     }
 
     #[test]

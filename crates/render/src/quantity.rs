@@ -62,6 +62,23 @@ impl QuantityWords {
         self == Self::Time
     }
 
+    /// What is compared, unless it is time: `instructions (valgrind)`.
+    pub(super) fn noun(self) -> Option<&'static str> {
+        match self {
+            Self::Time => None,
+            Self::Amount { noun, .. } => Some(noun),
+            Self::Value(_) => Some("value"),
+        }
+    }
+
+    /// Slower, faster and not slower in lists of benchmarks.
+    pub(super) fn judged_in_lists(self) -> [&'static str; 3] {
+        match self.is_time() {
+            true => ["slower", "faster", "not slower"],
+            false => ["worse", "better", "not worse"],
+        }
+    }
+
     /// Whether arms have a noise-free lowest value.
     pub(super) fn has_floor(self, plan: &Plan) -> bool {
         let decides = plan.policy.decide_on.is_some();

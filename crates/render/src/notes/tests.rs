@@ -133,3 +133,14 @@ fn a_run_that_stands_alone_is_told_with_what_is_odd_about_it() {
                     and its error reaches the others";
     assert_eq!(told(Vec::new()), expected);
 }
+
+#[test]
+fn a_name_is_not_cut_to_look_like_another() {
+    let names = ["b", "c", "x"].map(|of| format!("target/release/deps/{of}/benchmark_of_sorting"));
+    let plan = record(&names.each_ref().map(String::as_str)).header.plan;
+    let said = |arm| what(&Finding::FailedRuns { arm, n: 1, n_runs: 1 }, &plan);
+    assert!(said(0).contains(&names[0]) && said(1).contains(&names[1]), "{}", said(0));
+    let plan = record(&[&*names[0], "sleep 1"]).header.plan;
+    let said = what(&Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 }, &plan);
+    assert_eq!(said, "1 of 1 run of target/release/deps/…f_sorting exited with a failure");
+}

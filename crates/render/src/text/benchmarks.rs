@@ -8,13 +8,13 @@ use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
 use crate::names::cut_names;
 use crate::quantity::is_within_limit;
-use crate::text::comparison::{no_test, numbers_line};
+use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
 use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
 use analysis::verdict::{Judgement, Verdict};
-use analysis::{ArmSummary, Comparison, geometric_mean};
+use analysis::{ArmSummary, Comparison, NoTest, geometric_mean};
 
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
@@ -47,9 +47,10 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     if !names.is_empty() {
         wrap(out, "in one program only: ", 6, &names.join(", "));
     }
-    let mut comparisons = page.analysis.comparisons.iter();
-    if let Some(because) = comparisons.find_map(|found| found.evidence.test().err()) {
-        wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
+    let comparisons = page.analysis.comparisons.iter();
+    let reasons: Vec<NoTest> = comparisons.filter_map(|it| it.evidence.test().err()).collect();
+    if !reasons.is_empty() {
+        wrap(out, "no verdict: ", 12, &no_tests(&reasons, page.plan));
     }
     out.push('\n');
 }
@@ -64,10 +65,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let n_of = |verdict| tested().filter(|(_, it)| it.verdict == verdict).count();
     let n_within = tested().filter(|(_, it)| is_within_limit(it, page.plan)).count();
     let n = page.judged.judgements.len();
-    let (slower, faster, not_slower) = match page.quantity.is_time() {
-        true => ("slower", "faster", "not slower"),
-        false => ("worse", "better", "not worse"),
-    };
+    let [slower, faster, not_slower] = page.quantity.judged_in_lists();
     let all = [
         (n_of(Verdict::Slower), slower),
         (n_of(Verdict::Faster), faster),
@@ -83,7 +81,8 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
             let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
-            format!("{new} against {old} in {what}: {}", said.join(", "))
+            let by = page.quantity.noun().map_or_else(String::new, |noun| format!(" by {noun}"));
+            format!("{new} against {old} in {what}{by}: {}", said.join(", "))
         }
         _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
     };

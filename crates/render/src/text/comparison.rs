@@ -1,6 +1,7 @@
 //! The block of one comparison in the summary.
 
 use std::fmt::Write as _;
+use std::mem::discriminant;
 
 use crate::budget::to_decide;
 use crate::columns::{COLUMNS, columns, shorten, width, wrap};
@@ -17,6 +18,7 @@ use analysis::{
     Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
     UnevenShape,
 };
+use record::plan::counting::AGREEING_RUNS;
 use record::plan::{DecisionRule, Plan, Role};
 
 const INDENT: usize = 8;
@@ -309,8 +311,36 @@ fn shape_text(shape: UnevenShape) -> String {
     format!("not a uniform {what}: floor {}, typical {}", size(shape.floor), size(shape.typical))
 }
 
+/// Why tests are missing. Each reason is told once, with the fewest and the most pairs of all that have it.
+pub(crate) fn no_tests(reasons: &[NoTest], plan: &Plan) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for &reason in reasons {
+        let is_alike = |it: &&NoTest| discriminant(*it) == discriminant(&reason);
+        let alike = reasons.iter().filter(is_alike).filter_map(|it| it.n_pairs());
+        let fewest = alike.clone().min().unwrap_or(0);
+        let have = match alike.max() {
+            Some(most) if most > fewest => format!("{fewest} to {most}"),
+            _ => fewest.to_string(),
+        };
+        let text = match reason {
+            NoTest::TooFewPairs { need, .. } if plan.valgrind().is_some() => format!(
+                "a verdict needs {AGREEING_RUNS} counts of each that agree, or {need}; there are {have}"
+            ),
+            _ => no_test_of(reason, &have, plan.policy),
+        };
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told.join("; ")
+}
+
 /// Why a test is missing.
 pub(crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
+    no_test_of(because, &because.n_pairs().unwrap_or(0).to_string(), policy)
+}
+
+fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {
             "one command ran after the other (--order sequential), so drift between them is not \
@@ -326,11 +356,11 @@ pub(crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
              time both in one stillwell run"
                 .into()
         }
-        NoTest::TooFewPairs { have, need } => {
+        NoTest::TooFewPairs { need, .. } => {
             let level = percent_of_level(policy.alpha);
             format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
         }
-        NoTest::NoLook { have } => {
+        NoTest::NoLook { .. } => {
             format!(
                 "the session was cut short before its first look; there are {have} complete pairs of runs"
             )

@@ -26,7 +26,7 @@ use record::{ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::{differs, pair};
 use comparison::self_check;
-pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences};
+pub(super) use comparison::{comparison, margin, no_test, no_tests, numbers_line, sentences};
 pub(super) use ranked::ratio_and_word;
 
 /// With more arms, none has a block of its own.

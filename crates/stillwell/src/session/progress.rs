@@ -75,6 +75,8 @@ pub struct ProgressLine {
     /// The short name of each arm, and the unit of its values.
     names: Vec<String>,
     units: Vec<ValueUnit>,
+    /// What is counted; empty if the values have a unit.
+    counted: String,
     /// The largest number of blocks, if known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
@@ -99,6 +101,7 @@ impl ProgressLine {
         };
         let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label()).collect();
         let names = distinct(&labels, NAME_MAX);
+        let counted = plan.policy.decide_on.filter(|it| it.unit() == ValueUnit::Count);
         let (beginning, clock) = (String::new(), LineClock::start());
         let line = Self {
             bar,
@@ -108,6 +111,7 @@ impl ProgressLine {
             shown_arms,
             names,
             units: plan.arms.iter().map(|arm| arm.unit).collect(),
+            counted: counted.map_or_else(String::new, |it| format!("{} ", it.name())),
             n_blocks_max,
             budget_ns,
             n_firm: plan.blocks.firm(),
@@ -216,7 +220,7 @@ impl ProgressLine {
                 value
             })
         });
-        format!("min {}", minima.collect::<Vec<_>>().join(", "))
+        format!("min {}{}", self.counted, minima.collect::<Vec<_>>().join(", "))
     }
 
     pub fn finish(&self) {

@@ -189,13 +189,17 @@ fn a_program_that_does_not_answer_is_failing() {
 #[test]
 fn a_benchmark_that_crashes_is_failing() {
     let bench = builds(1001);
+    let name = "BM_fib/a_name_that_is_longer_than_a_column/8";
+    let named = |program: String| program.replace("BM_fib/8", name);
+    bench.script("old/sums", &named(google_benchmark(1000)));
     let crash =
         google_benchmark(1001).replace("printf \"{", "[ $n -gt 5 ] && kill -SEGV $$\nprintf \"{");
-    bench.script("new/sums", &crash);
+    bench.script("new/sums", &named(crash));
     let ran = gate(&bench, &["--budget", "600s"]).ends_with(2);
     let failing = json(&bench)["failing"].to_string();
-    assert!(failing.contains("BM_fib/8: head was ended by signal 11"), "{failing} {ran:#?}");
-    assert!(bench.read("c.md").contains("Failing: `BM_fib/8: head was ended by signal 11"));
+    let why = format!("{name}: head was ended by signal 11");
+    assert!(failing.contains(&why), "{failing} {ran:#?}");
+    assert!(bench.read("c.md").contains(&format!("Failing: `{why}")));
     assert!(!bench.read("j.xml").contains("errors=\"0\""));
 }
 

@@ -1,6 +1,7 @@
 //! The brief summary: the answer, the table and the notes.
 
 use super::*;
+use record::plan::InstructionCounter;
 
 /// The answer about two commands, in one line.
 fn answer_to(evidence: Evidence) -> String {
@@ -193,4 +194,19 @@ fn a_failed_session_has_no_notes_about_noise() {
     ];
     assert_eq!(first, expected);
     assert!(!text.contains("note: "), "{text}");
+}
+
+/// One screen must not have two numbers for the same pairs.
+#[test]
+fn benchmarks_without_a_verdict_have_the_fewest_and_most_pairs() {
+    let few = |have| NoTest::TooFewPairs { have, need: 8 };
+    let mut plan = record(&["old", "new"]).header.plan;
+    let reasons = [few(4), few(3), few(6), NoTest::UnfitNumbers];
+    let said = no_tests(&reasons, &plan);
+    let expected = "a verdict at 99 % needs 8 complete pairs of runs; there are 3 to 6; some of";
+    assert!(said.starts_with(expected), "{said}");
+    let (path, version) = ("/v".into(), "valgrind-3.19.0".into());
+    plan.counter = Some(InstructionCounter::Valgrind { path, version });
+    let expected = "a verdict needs 3 counts of each that agree, or 8; there are 2";
+    assert_eq!(no_tests(&[few(2)], &plan), expected);
 }
