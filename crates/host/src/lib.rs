@@ -37,7 +37,6 @@ pub mod priority;
 mod processes;
 mod recommend;
 mod report;
-mod resctrl;
 pub mod restore;
 mod services;
 pub mod shield;
@@ -77,7 +76,6 @@ pub use look::{Survey, look};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
-pub use resctrl::{CacheInForce, CacheMonitors, monitors};
 pub use services::started_by;
 pub use topology::{MemoryNode, cores, cores_first, memory_nodes};
 pub use tracepoints::{

@@ -152,13 +152,8 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
 /// The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
 fn lower_shield(host: &Host, store: &mut Store, result: &mut Restoration) {
     let Some(raised) = store.journal.shield.clone() else { return };
-    let lower = || {
-        let cache = shield::give_cache_back(host, &raised);
-        result.foreign = cache.foreign;
-        result.failed = cache.failed;
-        result.failed.extend(shield::lower(host, &raised));
-    };
-    let ((), unread) = host.watched(lower);
+    let (left, unread) = host.watched(|| shield::lower(host, &raised));
+    result.failed.extend(left);
     result.failed.extend(unread);
     if result.failed.is_empty() {
         store.lowered();

@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStringExt as _;
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::cache_use::no_cache_counts;
 use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
 use crate::jobs::{JobOrigin, JobPurpose, job};
@@ -23,7 +22,7 @@ use crate::wire::{
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::{User, with_files_of};
-use host::{self, CacheMonitors, Gap, Host, terminal};
+use host::{self, Gap, Host, terminal};
 use model::prose::{Prose, prose};
 use model::values::DecideOn;
 use model::values::metric::Metric;
@@ -63,13 +62,11 @@ pub struct MetricSupport {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `cache`: files with counts of the runs' cache. `sampling`: asks for samples of the runs.
-    /// `enter`: moves a process to the place of its runs before its first request. Errors: the launcher cannot be
-    /// started, or cannot do all that the plan asks for.
+    /// Starts the launcher. `sampling`: asks for samples of the runs. `enter`: moves a process to the place of its runs
+    /// before its first request. Errors: the launcher cannot be started, or cannot do all that the plan asks for.
     pub fn start(
         plan: &'a Plan,
         run_as: Option<User>,
-        cache: CacheMonitors,
         sampling: Option<SamplingSettings>,
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, MetricSupport)> {
@@ -104,7 +101,6 @@ impl<'a> ExecRunner<'a> {
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as: run_as.clone(),
             files_of: host::invoking_user(),
-            cache: if plan.evidence { cache } else { CacheMonitors::default() },
             sampling,
             fair_play: plan
                 .fair_play
@@ -121,8 +117,7 @@ impl<'a> ExecRunner<'a> {
         let commands = Commands::new(plan, run_as.as_ref(), files);
         let metrics: Vec<Metric> =
             opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
-        let gaps = opened.gaps.into_iter().chain(no_cache_counts(plan, &metrics)).collect();
-        let evidence = MetricSupport { metrics, gaps };
+        let evidence = MetricSupport { metrics, gaps: opened.gaps };
         if plan.policy.decide_on == Some(DecideOn::TreeMemory)
             && let Some(gap) = evidence.gaps.iter().find(|gap| gap.what == TREE_MEMORY)
         {

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::cache_use::CacheUse;
 use crate::child_run::{ChildRun, has_ended_or_stopped, is_interruption, pidfd, wait_for_exit};
 use crate::clock::monotonic_ns;
 use crate::core_prober::ProbeSchedule;
@@ -53,7 +52,6 @@ pub(super) struct LauncherLoop {
     attributes: Vec<Attributes>,
     plain: Attributes,
     counters: Counters,
-    cache_use: CacheUse,
     quota_use: QuotaUse,
     memory_use: Option<MemoryUse>,
     streams: Streams,
@@ -107,8 +105,6 @@ impl LauncherLoop {
         }
         let probes = ProbeSchedule::new(open.evidence);
         metrics.extend(probes.metrics());
-        let cache_use = CacheUse::open("/", &open.cache);
-        metrics.extend(cache_use.metrics());
         let quota_use = QuotaUse::open_own(open.evidence);
         metrics.extend(quota_use.metrics());
         let ends_them = open.fair_play.is_some();
@@ -125,7 +121,6 @@ impl LauncherLoop {
             attributes,
             plain,
             counters,
-            cache_use,
             quota_use,
             memory_use,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
@@ -195,7 +190,6 @@ impl LauncherLoop {
         let half = self.before_count(prepared, job, envp)?;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
-            self.cache_use.before();
             self.quota_use.before();
             self.memory_use.iter_mut().for_each(MemoryUse::before);
             self.counters.before();
@@ -234,7 +228,6 @@ impl LauncherLoop {
             let start_ns = self.reading_time.start();
             let totals = self.counters.after(&mut row, &ran);
             counted::without_half(&mut row, command.count.as_ref(), half);
-            self.cache_use.after(&mut row);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));
             let stall = ran.stall(totals, &row);

@@ -3,7 +3,6 @@
 //!
 //! Makes rows from steps. A [`Runner`] executes the steps and writes their rows into the record.
 
-mod cache_use;
 mod child_run;
 pub mod clock;
 mod commands;

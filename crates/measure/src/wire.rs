@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
+use host::Gap;
 use host::sys::{Stage, User};
-use host::{CacheMonitors, Gap};
 use record::Survivors;
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -49,8 +49,6 @@ pub struct LauncherSettings {
     pub run_as: Option<User>,
     /// The user as whom the launcher opens files, if not our own. `--as-root` does not change it.
     pub files_of: Option<User>,
-    /// Files with the counts of the runs' cache.
-    pub cache: CacheMonitors,
     /// Destination of the samples; `None` without a profile.
     pub sampling: Option<SamplingSettings>,
     pub fair_play: Option<FairPlaySettings>,

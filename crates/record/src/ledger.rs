@@ -81,7 +81,7 @@ pub enum NoiseSource {
     Neighbours,
     /// Migrations to another CPU, and the cold caches after them.
     Migrations,
-    /// Traffic of other programs between the last-level cache and memory.
+    /// Traffic of other programs between the last-level cache and memory: only earlier versions report it.
     MemoryTraffic,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,

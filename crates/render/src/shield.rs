@@ -1,11 +1,7 @@
 //! Describes a shield in words.
 
-use crate::uncertain;
-use host::CacheInForce;
 use host::shield::{Isolation, ShieldKind};
 use model::values::name_cpus;
-
-const MIB: f64 = 1_048_576.0;
 
 /// Describes the isolation in one sentence.
 pub fn sentence(isolation: &Isolation) -> String {
@@ -23,12 +19,10 @@ pub fn sentence(isolation: &Isolation) -> String {
         false => format!(", and {} idle", if idle.len() == 1 { "its sibling" } else { "the rest" }),
     };
     let left = left(isolation).map(|left| format!("; {left}")).unwrap_or_default();
-    let own = isolation.cache.as_ref().map(|own| format!(", with {} of their own", cache(own)));
     format!(
-        "{} kept free by {by}; the commands run on {}{idle}{}{left}",
+        "{} kept free by {by}; the commands run on {}{idle}{left}",
         cpus(&free),
-        name_cpus(&bound),
-        own.unwrap_or_default()
+        name_cpus(&bound)
     )
 }
 
@@ -60,15 +54,6 @@ fn left(isolation: &Isolation) -> Option<String> {
     (!left.is_empty()).then(|| format!("{} may still run there", left.join(", ")))
 }
 
-/// Describes the part of the cache: `6 of 12 ways of L3 (6 MiB)`.
-fn cache(cache: &CacheInForce) -> String {
-    let bytes = cache
-        .bytes
-        .map(|bytes| format!(" ({} MiB)", uncertain::fixed(bytes as f64 / MIB, 1)))
-        .unwrap_or_default();
-    format!("{} of {} ways of {}{bytes}", cache.ways, cache.of_ways, cache.resource)
-}
-
 /// Describes the isolation in full. `lost`: the reason for its loss.
 pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
     let free = isolation.shielded_cpus();
@@ -86,9 +71,6 @@ pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
         (None, ShieldKind::Boot | ShieldKind::Affinity) => String::new(),
         (None, _) => "nothing else may run there but what the kernel has on each CPU\n".into(),
     };
-    if let Some(own) = &isolation.cache {
-        text += &format!("only they fill {}\n", cache(own));
-    }
     for note in &isolation.notes {
         text += &format!("note: {note}\n");
     }
@@ -117,35 +99,5 @@ pub fn owner(owner: Option<ShieldOwner>) -> String {
                 "process {pid}, whose it was, has ended; `stillwell shield off` gives it back\n"
             )
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_part_of_the_cache_is_said() {
-        let own = CacheInForce {
-            resource: "L3".into(),
-            ids: vec![0],
-            ways: 6,
-            of_ways: 12,
-            bytes: Some(6 << 20),
-        };
-        let isolation = Isolation {
-            how: ShieldKind::Boot,
-            cpus: "2-3".into(),
-            bound: "2".into(),
-            cache: Some(own),
-            notes: Vec::new(),
-            ..Isolation::none(String::new())
-        };
-        assert_eq!(
-            sentence(&isolation),
-            "CPUs 2-3 are kept free by isolcpus= at boot; the commands run on CPU 2, and its sibling idle, \
-             with 6 of 12 ways of L3 (6.0 MiB) of their own"
-        );
-        assert!(text(&isolation, None).contains("only they fill 6 of 12 ways of L3 (6.0 MiB)\n"));
     }
 }

@@ -38,10 +38,9 @@ pub fn computing(
     if let Some((ns, n)) = neighbours_ns(samples, beyond_ns) {
         take(NoiseSource::Neighbours, ns, n);
     }
-    let counts: [(NoiseSource, SampleCount); 3] = [
+    let counts: [(NoiseSource, SampleCount); 2] = [
         (NoiseSource::Migrations, |sample| sample.migrations),
         (NoiseSource::Faults, |sample| sample.faults),
-        (NoiseSource::MemoryTraffic, |sample| sample.others_traffic_mib),
     ];
     for (source, count) in counts {
         let counted: Option<Vec<u64>> = samples.iter().map(count).collect();

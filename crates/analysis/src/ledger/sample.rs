@@ -24,8 +24,6 @@ pub struct LedgerSample {
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
     pub interruptions: Option<u64>,
-    /// Memory traffic of other programs during the run, MiB.
-    pub others_traffic_mib: Option<u64>,
     /// Whether the run never waited voluntarily.
     pub never_waited: bool,
     /// Whether this is a slice of a worker, whose run-queue delay is an upper bound.
@@ -87,7 +85,6 @@ impl LedgerSample {
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
             interruptions: count(Metric::InvoluntarySwitches),
-            others_traffic_mib: count(Metric::OthersTrafficBytes).map(|bytes| bytes >> 20),
             // The exit is one voluntary switch, or none if Stillwell sees the end first.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,

@@ -179,7 +179,6 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
         is_slice: false,
         is_clean: false,
         interruptions: None,
-        others_traffic_mib: None,
         cycles: None,
     };
     let found = slice.within_slice();
@@ -209,12 +208,6 @@ fn time_on_the_cpu_is_estimated_or_not_explained() {
         longer(row, row.get(Metric::Migrations).unwrap() * 50_000);
     });
     check(&migrations, &NoiseSource::Migrations, 2_450_000);
-    let traffic = record_of(40, |step, row| {
-        let n_mib = u64::from(step * 7 % 40);
-        row.set(Metric::OthersTrafficBytes, Some((500 + n_mib) << 20));
-        longer(row, n_mib * 2_000);
-    });
-    check(&traffic, &NoiseSource::MemoryTraffic, 1_560_000);
     let clock = record_of(40, |step, row| {
         let is_slow = step % 2 == 1;
         row.set(Metric::Cycles, Some(30_000_000));

@@ -91,12 +91,6 @@ pub(super) const KNOBS: &[Knob] = &[
     ),
     row("swap", Group::Memory, "what was swapped out comes back with a major fault", swap),
     row(
-        "resctrl",
-        Group::Memory,
-        "neighbours share the last-level cache and the memory bandwidth",
-        resctrl,
-    ),
-    row(
         "minimal-target",
         Group::Kernel,
         "services that start work by themselves run on any CPU; a minimal target has none of them",
@@ -253,18 +247,4 @@ fn swap(_: &Knob, machine: &Machine<'_>) -> Reading {
             "free memory, then run `swapoff -a` and `swapon` with the same devices afterwards",
         ),
     }
-}
-
-fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
-    let directory = "sys/fs/resctrl";
-    if machine.host.exists(format!("{directory}/schemata")) {
-        return Reading::reported("mounted");
-    }
-    if machine.host.exists(directory) {
-        let advice = prose![
-            "mount -t resctrl resctrl /sys/fs/resctrl, and " Isolate " gives the benchmark a part of its own"
-        ];
-        return Reading::advised("not mounted", advice);
-    }
-    Reading::absent("this processor or kernel cannot divide the cache")
 }

@@ -1,7 +1,7 @@
 //! Jobs that wake up in the middle of a benchmark: timers of systemd, and cron.
 
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, State, Undo};
-use crate::services::{CRON_SERVICES, DueUnit, Jobs, jobs, when};
+use crate::services::{CRON_SERVICES, Jobs, jobs};
 
 /// Stands for systemd's timers, which have no files.
 const TIMERS: File =
@@ -37,7 +37,7 @@ fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
             units.join(", ")
         )),
         Jobs::Cron(daemon) => Reading::cannot(format!(
-            "systemd does not run this machine; {daemon} has jobs, so stop it by hand"
+            "systemd does not run this machine; {daemon} starts jobs, so stop it by hand"
         )),
         Jobs::None => Reading::absent("no timer of systemd is enabled, and no cron is running"),
     }
@@ -46,8 +46,8 @@ fn services(knob: &Knob, machine: &Machine<'_>) -> Reading {
 fn systemd_timers(
     knob: &Knob,
     machine: &Machine<'_>,
-    due: &[DueUnit],
-    updating: &[String],
+    due: &[String],
+    updating: &[&str],
 ) -> Reading {
     let path = |unit: &String| match unit.strip_suffix(".service") {
         Some(name) if CRON_SERVICES.contains(&name) => {
@@ -55,19 +55,15 @@ fn systemd_timers(
         }
         _ => TIMERS.path.replace('*', unit),
     };
-    let wanted = due.iter().map(|due| (path(&due.unit), "inactive".to_owned()));
+    let wanted = due.iter().map(|unit| (path(unit), "inactive".to_owned()));
     let mut reading = knob.compare(machine.host, wanted, "no timer is active");
     let updating = match updating {
         [] => String::new(),
         names => format!("; wait for the end of {}, which is never stopped", names.join(", ")),
     };
     let is_active =
-        |due: &&DueUnit| reading.settings.iter().any(|setting| setting.path == path(&due.unit));
-    let shown: Vec<String> = due
-        .iter()
-        .filter(is_active)
-        .map(|due| format!("{} {}", due.unit, when(due.due_s)))
-        .collect();
+        |unit: &&String| reading.settings.iter().any(|setting| setting.path == path(unit));
+    let shown: Vec<&str> = due.iter().filter(is_active).map(String::as_str).collect();
     reading.state = match (shown.is_empty(), updating.is_empty()) {
         (true, true) => State::Fine { now: "nothing is due within a day".into() },
         (true, false) => State::CannotSet { why: format!("nothing is due within a day{updating}") },

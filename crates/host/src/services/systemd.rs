@@ -6,12 +6,13 @@ use std::process::Stdio;
 use serde::Deserialize;
 
 use crate::Host;
-use crate::services::DueUnit;
 
 #[cfg(test)]
 use crate::files::READ_BYTES_MAX;
 use crate::invoker::system_command;
 
+/// How far ahead jobs count. The length of a session is unknown, and a stopped timer costs nothing.
+const HORIZON_S: i64 = 24 * 3600;
 /// Longest name of a unit (systemd.unit(5)).
 const NAME_BYTES_MAX: usize = 255;
 
@@ -103,28 +104,25 @@ struct ListedTimer {
     next: Option<u64>,
 }
 
-/// The timers that will elapse. `None` if systemd cannot be asked.
-pub(super) fn active(host: &Host, now_s: i64) -> Option<Vec<DueUnit>> {
+/// The timers that elapse within a day, the next first. `None` if systemd cannot be asked.
+pub(super) fn active(host: &Host, now_s: i64) -> Option<Vec<String>> {
     // Without --all only active timers are listed.
     let listed = host.ask_systemd(&["list-timers", "--no-pager", "--output=json"])?;
-    match serde_json::from_str::<Vec<ListedTimer>>(&listed) {
-        Ok(rows) => Some(rows.into_iter().filter_map(|row| due(row, now_s)).collect()),
-        Err(_) => without_times(host),
-    }
-}
-
-fn due(row: ListedTimer, now_s: i64) -> Option<DueUnit> {
-    let next_us = row.next.filter(|us| *us != 0 && is_timer_name(&row.unit))?;
-    let next_s = i64::try_from(next_us / 1_000_000).ok()?;
-    Some(DueUnit { unit: row.unit, due_s: Some((next_s - now_s).max(0)) })
+    let Ok(mut rows) = serde_json::from_str::<Vec<ListedTimer>>(&listed) else {
+        return without_times(host);
+    };
+    let last_us = u64::try_from(now_s + HORIZON_S).ok()? * 1_000_000;
+    let is_due = |us: u64| us != 0 && us <= last_us;
+    rows.retain(|row| row.next.is_some_and(is_due) && is_timer_name(&row.unit));
+    rows.sort_by_key(|row| row.next);
+    Some(rows.into_iter().map(|row| row.unit).collect())
 }
 
 /// An older systemd prints times for people only, so they are not read.
-fn without_times(host: &Host) -> Option<Vec<DueUnit>> {
+fn without_times(host: &Host) -> Option<Vec<String>> {
     let arguments =
         ["list-units", "--no-pager", "--no-legend", "--plain", "--type=timer", "--state=active"];
     let listed = host.ask_systemd(&arguments)?;
     let names = listed.lines().filter_map(|line| line.split_ascii_whitespace().next());
-    let names = names.filter(|name| is_timer_name(name));
-    Some(names.map(|name| DueUnit { unit: name.to_owned(), due_s: None }).collect())
+    Some(names.filter(|name| is_timer_name(name)).map(str::to_owned).collect())
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::resctrl::{CacheInForce, CachePlan};
 use crate::shield::neighbours::Neighbour;
 use crate::shield::tasks::Masks;
 
@@ -52,24 +51,9 @@ pub struct ShieldRequest {
     /// Whether the scheduler balances threads over the CPUs, for commands with several threads.
     #[serde(default)]
     pub balanced: bool,
-    /// The part of the last-level cache for these CPUs alone.
-    #[serde(default)]
-    pub cache: CacheRequest,
     /// Pairs of CPUs that share a core although the machine does not say so.
     #[serde(default)]
     pub hidden_siblings: Vec<[usize; 2]>,
-}
-
-/// The part of the last-level cache that a shield should have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheRequest {
-    #[default]
-    Off,
-    /// A part if the machine can divide its cache; otherwise nothing, without a message.
-    IfPossible(f64),
-    /// A part in percent, or the reason why there is none.
-    Part(f64),
 }
 
 /// A shield as the journal records it before it is made.
@@ -91,9 +75,6 @@ pub struct ShieldPlan {
     pub neighbours: Vec<Neighbour>,
     /// The knobs that were turned for the shield.
     pub knobs: Vec<String>,
-    /// The division of the cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CachePlan>,
 }
 
 /// The shield in force, as the machine reports it after it was made.
@@ -114,9 +95,6 @@ pub struct Isolation {
     pub n_kernel_threads_left: u32,
     /// Device interrupts that the kernel may still send there.
     pub n_irqs_left: u32,
-    /// The part of the last-level cache that only these CPUs may fill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheInForce>,
     /// Parts of the request that failed, and why; whole sentences.
     pub notes: Vec<String>,
 }
@@ -133,7 +111,6 @@ impl Isolation {
             n_tasks_left: 0,
             n_kernel_threads_left: 0,
             n_irqs_left: 0,
-            cache: None,
             notes: vec![why],
         }
     }

@@ -23,12 +23,11 @@ mod version1;
 mod version2;
 
 use crate::Host;
-use crate::resctrl::{self, CacheReturn};
 use model::values::format_cpu_list;
 use model::words::reason;
 
 pub use explain::no_shield_without_rights;
-pub use isolation::{CacheRequest, Isolation, ShieldKind, ShieldPlan, ShieldRequest};
+pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use tasks::{Mask, Masks};
@@ -65,7 +64,6 @@ pub fn plan(
         masks: Masks::default(),
         neighbours: Vec::new(),
         knobs: Vec::new(),
-        cache: None,
     };
     if how == ShieldKind::Cpusets {
         version1::plan(host, &site, &mut raised, request.kernel_threads);
@@ -102,12 +100,7 @@ pub fn raise(
     }
 }
 
-/// Gives the shield's part of the cache back.
-pub fn give_cache_back(host: &Host, raised: &ShieldPlan) -> CacheReturn {
-    raised.cache.as_ref().map(|cache| resctrl::remove(host, cache)).unwrap_or_default()
-}
-
-/// Removes the existing parts of the shield, except its part of the cache. Returns each part that is left, and why.
+/// Removes the existing parts of the shield. Returns each part that is left, and why.
 pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     let site = find(host);
     match raised.how {

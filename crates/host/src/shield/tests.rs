@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::fixture::expand;
 use crate::journal::Store;
-use crate::resctrl::fake::MOUNTED;
 use crate::restore::take_down;
 use crate::shield::fake::set;
 use crate::shielding::{put_in_force, strays};
@@ -65,10 +64,6 @@ fn open(host: &Host) -> Store {
 }
 
 fn shield(host: &Host) -> (ShieldPlan, Isolation) {
-    shield_with(host, CacheRequest::Off)
-}
-
-fn shield_with(host: &Host, cache: CacheRequest) -> (ShieldPlan, Isolation) {
     let mut store = open(host);
     store.begin(host, false, 0, 0).unwrap();
     let placement = place(host, None, &[]).unwrap();
@@ -76,7 +71,6 @@ fn shield_with(host: &Host, cache: CacheRequest) -> (ShieldPlan, Isolation) {
         cpus: None,
         kernel_threads: false,
         balanced: false,
-        cache,
         hidden_siblings: Vec::new(),
     };
     put_in_force(host, &mut store, &placement, Vec::new(), &request).unwrap()
@@ -185,53 +179,4 @@ fn sets_of_version_1_take_the_tasks_of_the_root() {
     let restored = take_down(&host, &mut open(&host));
     assert!(restored.is_complete(), "{restored:?}");
     assert_eq!(files(&host), before);
-}
-
-#[test]
-fn a_shield_has_ways_of_the_cache_to_itself() {
-    let (_directory, host) = machine(&format!("{V2}{MOUNTED}"));
-    let before = files(&host);
-    let (_, isolation) = shield_with(&host, CacheRequest::IfPossible(50.0));
-    let own = isolation.cache.clone().unwrap();
-    assert_eq!((own.resource.as_str(), own.ids, own.ways, own.of_ways), ("L3", vec![0], 6, 12));
-    assert_eq!(isolation.notes, Vec::<String>::new());
-    let watch = Watch::new(&host, &isolation).unwrap();
-    assert_eq!(watch.lost(), None);
-    set(&host, "sys/fs/resctrl/stillwell/cpus_list", "3");
-    assert!(watch.lost().unwrap().contains("resctrl/stillwell/cpus_list was \"2-3\" and is \"3\""));
-    set(&host, "sys/fs/resctrl/stillwell/cpus_list", "2-3");
-    let restored = take_down(&host, &mut open(&host));
-    assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:?}");
-    assert_eq!(files(&host), before);
-}
-
-/// A cache that cannot be divided leaves the shield as it is. Only a user who asked for a part is told.
-#[test]
-fn a_shield_without_its_part_of_the_cache_says_why() {
-    let rival = "sys/fs/resctrl/pod/schemata =     L3:0=fff\nsys/fs/resctrl/pod/cpus_list = 3\n";
-    for (files, cache, n_notes) in [
-        ("", CacheRequest::IfPossible(50.0), 0),
-        ("", CacheRequest::Part(50.0), 1),
-        (rival, CacheRequest::IfPossible(50.0), 1),
-    ] {
-        let mounted = if files.is_empty() { "" } else { MOUNTED };
-        let (_directory, host) = machine(&format!("{V2}{mounted}{files}"));
-        let (raised, isolation) = shield_with(&host, cache);
-        assert_eq!((raised.how, &isolation.cache), (ShieldKind::Partition, &None), "{cache:?}");
-        assert_eq!(isolation.notes.len(), n_notes, "{cache:?}: {:?}", isolation.notes);
-        assert!(!host.exists("sys/fs/resctrl/stillwell"));
-    }
-}
-
-/// Without a journal the default group gets back the ways that the group had.
-#[test]
-fn a_part_of_the_cache_that_is_in_no_journal_is_found() {
-    let (_directory, host) = machine(&format!("{V2}{MOUNTED}"));
-    shield_with(&host, CacheRequest::Part(25.0));
-    let found = strays(&host).remove(0);
-    assert!(give_cache_back(&host, &found).failed.is_empty());
-    assert_eq!(lower(&host, &found), Vec::new());
-    assert!(host.read("sys/fs/resctrl/schemata").unwrap().contains("L3:0=fff"));
-    assert_eq!(host.read("sys/fs/resctrl/cpus_list").unwrap(), "0-3");
-    assert!(strays(&host).is_empty());
 }

@@ -1,8 +1,7 @@
 //! Reads back the shield that is in force after it was made.
 
-use crate::resctrl::CPUS_OF_CACHE;
+use crate::Host;
 use crate::shield::{Isolation, ShieldKind, ShieldPlan, find, group_of, tasks, version1};
-use crate::{Host, resctrl};
 use model::values::{format_cpu_list, read_cpu_list};
 
 /// The name that the kernel should show for the partition.
@@ -54,7 +53,6 @@ pub fn verify(host: &Host, raised: &ShieldPlan, notes: Vec<String>) -> Isolation
         n_tasks_left,
         n_kernel_threads_left,
         n_irqs_left: n_irqs(host, &raised.cpus),
-        cache: raised.cache.as_ref().and_then(|cache| resctrl::in_force(host, cache)),
         notes,
     }
 }
@@ -76,44 +74,33 @@ fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The files that show the state of the shield, and their content while the shield holds.
+/// The file that shows the state of the shield, and its content while the shield holds.
 #[derive(Debug)]
 pub struct Watch {
     host: Host,
-    files: Vec<(String, String)>,
+    path: String,
+    expected: String,
 }
 
 impl Watch {
-    /// Chooses the files to watch. `None` means that no other program can end this shield.
+    /// Chooses the file to watch. `None` means that no other program can end this shield.
     pub fn new(host: &Host, isolation: &Isolation) -> Option<Self> {
         let file = match isolation.how {
-            ShieldKind::Partition | ShieldKind::DelegatedPartition => Some("cpuset.cpus.partition"),
-            ShieldKind::Cpusets => Some("cpuset.cpus"),
-            ShieldKind::Boot | ShieldKind::Affinity => None,
+            ShieldKind::Partition | ShieldKind::DelegatedPartition => "cpuset.cpus.partition",
+            ShieldKind::Cpusets => "cpuset.cpus",
+            ShieldKind::Boot | ShieldKind::Affinity => return None,
         };
-        let of_group = file.and_then(|file| {
-            let path = format!("{}/{file}", group_of(&find(host), isolation.how)?);
-            let expected = isolation.partition.clone().unwrap_or_else(|| isolation.cpus.clone());
-            Some((path, expected))
-        });
-        let of_cache =
-            isolation.cache.as_ref().map(|_| (CPUS_OF_CACHE.to_owned(), isolation.cpus.clone()));
-        let files: Vec<_> = of_group.into_iter().chain(of_cache).collect();
-        (!files.is_empty()).then(|| Self { host: host.clone(), files })
+        let path = format!("{}/{file}", group_of(&find(host), isolation.how)?);
+        let expected = isolation.partition.clone().unwrap_or_else(|| isolation.cpus.clone());
+        Some(Self { host: host.clone(), path, expected })
     }
 
     /// How the shield was lost, or `None` if it still holds.
     pub fn lost(&self) -> Option<String> {
-        self.files.iter().find_map(|(path, expected)| match self.host.read(path) {
-            Some(now) if now == *expected => None,
-            Some(now)
-                if read_cpu_list(&now).is_some()
-                    && read_cpu_list(&now) == read_cpu_list(expected) =>
-            {
-                None
-            }
-            Some(now) => Some(format!("/{path} was {expected:?} and is {now:?}")),
-            None => Some(format!("/{path} is gone")),
-        })
+        let Self { host, path, expected } = self;
+        let Some(now) = host.read(path) else { return Some(format!("/{path} is gone")) };
+        let cpus = read_cpu_list(&now);
+        let holds = now == *expected || (cpus.is_some() && cpus == read_cpu_list(expected));
+        (!holds).then(|| format!("/{path} was {expected:?} and is {now:?}"))
     }
 }

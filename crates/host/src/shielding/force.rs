@@ -4,10 +4,9 @@ use anyhow::{Result, bail};
 
 use crate::Host;
 use crate::journal::Store;
-use crate::resctrl;
 use crate::shield::{
-    CacheRequest, Isolation, Masks, Placement, ShieldKind, ShieldPlan, ShieldRequest, find,
-    group_of, lower, plan, prepare, raise, verify,
+    Isolation, Masks, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower,
+    plan, prepare, raise, verify,
 };
 use model::values::{name_cpus, read_cpu_list};
 
@@ -44,9 +43,6 @@ pub fn put_in_force(
         }
         (raised, unread) = host.watched(|| next_best(host, raised));
     }
-    if raised.how.is_shield() {
-        notes.extend(divide_cache(host, store, &mut raised, request.cache)?);
-    }
     store.done()?;
     if !raised.how.is_shield() {
         notes.push(format!(
@@ -58,37 +54,6 @@ pub fn put_in_force(
     }
     let isolation = verify(host, &raised, notes);
     Ok((raised, isolation))
-}
-
-/// Gives the shield its part of the cache; the note says why there is none.
-fn divide_cache(
-    host: &Host,
-    store: &mut Store,
-    raised: &mut ShieldPlan,
-    request: CacheRequest,
-) -> Result<Option<String>> {
-    let percent = match request {
-        CacheRequest::Off => return Ok(None),
-        // A file system that is not mounted divides nothing.
-        CacheRequest::IfPossible(_) if !resctrl::is_mounted(host) => return Ok(None),
-        CacheRequest::IfPossible(percent) | CacheRequest::Part(percent) => percent,
-    };
-    let plan = match host.watched(|| resctrl::plan(host, &raised.cpus, percent)) {
-        (_, Some((path, why))) => return Ok(Some(format!("/{path}: {why}"))),
-        (Ok(plan), None) => plan,
-        (Err(why), None) => return Ok(Some(why)),
-    };
-    raised.cache = Some(plan.clone());
-    store.raise(raised)?;
-    let Err(why) = resctrl::make(host, &plan) else { return Ok(None) };
-    let (mut left, unread) = host.watched(|| resctrl::remove(host, &plan));
-    left.failed.extend(unread);
-    if let Some((path, error)) = left.failed.first() {
-        bail!("{why}; and /{path} cannot be put back: {error}");
-    }
-    raised.cache = None;
-    store.raise(raised)?;
-    Ok(Some(why))
 }
 
 /// The next best kind of shield after one failed. Without a working systemd, our own group may still work.
@@ -120,17 +85,7 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
             masks: Masks::default(),
             neighbours: Vec::new(),
             knobs: Vec::new(),
-            cache: None,
         }
     };
-    let mut strays: Vec<ShieldPlan> = hows.map(raised).collect();
-    if let Some(cache) = resctrl::stray(host) {
-        if strays.is_empty() {
-            // Only the cache is left.
-            let bare = raised(ShieldKind::Affinity);
-            strays.push(ShieldPlan { cpus: cache.cpus.clone(), ..bare });
-        }
-        strays[0].cache = Some(cache);
-    }
-    strays
+    hows.map(raised).collect()
 }

@@ -5,9 +5,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use crate::journal::{self, Store, asking_user};
 use crate::knobs::{Knob, Machine, knobs};
 use crate::restore::{Extent, Restoration, restore, take_down, undo};
-use crate::shield::{
-    Isolation, KNOBS, Placement, ShieldPlan, ShieldRequest, give_cache_back, lower, place,
-};
+use crate::shield::{Isolation, KNOBS, Placement, ShieldPlan, ShieldRequest, lower, place};
 use crate::shielding::force::{put_in_force, strays};
 use crate::{Host, tune};
 use model::values::name_cpus;
@@ -102,12 +100,7 @@ pub fn off_strays(host: &Host) -> Result<Vec<ShieldPlan>> {
     // The lock of the journal keeps other processes from making a shield now.
     let _store = Store::open(host)?;
     for raised in &strays {
-        let remove = || {
-            let mut left = give_cache_back(host, raised).failed;
-            left.extend(lower(host, raised));
-            left
-        };
-        let (mut left, unread) = host.watched(remove);
+        let (mut left, unread) = host.watched(|| lower(host, raised));
         left.extend(unread);
         if let Some((path, why)) = left.first() {
             bail!("cannot remove /{path}: {why}; run `stillwell shield off` again");

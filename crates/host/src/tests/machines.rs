@@ -73,7 +73,6 @@ fn common(is_metal: bool) -> String {
         fake/systemctl/is-active -- apt-daily.timer = active\n\
         fake/systemctl/is-active -- fstrim.timer = active\n\
         sys/fs/cgroup/system.slice/cron.service/cgroup.procs = 815\n\
-        etc/crontab = 61 * * * * root x\n\
         proc/sys/kernel/nmi_watchdog = 1\n\
         proc/sys/kernel/watchdog = 1\n\
         proc/sys/kernel/watchdog_cpumask = 0-7\n\

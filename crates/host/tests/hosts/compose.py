@@ -348,17 +348,13 @@ def main():
     m.write()
 
     cores = apart(32, 0, 0, 0, 64) + apart(32, 1, 1, 32, 64)
-    m = Machine("numa-128", "Server with two sockets, 64 cores and 128 CPUs: masks of four words, NUMA balancing, uncore limits, resctrl.", cores, host="big", model="Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", memory=528280276, idle=("intel_idle", [("POLL", 0), ("C6", 170)]), dmi=("Dell Inc.", "PowerEdge R750"))
+    m = Machine("numa-128", "Server with two sockets, 64 cores and 128 CPUs: masks of four words, NUMA balancing, uncore limits.", cores, host="big", model="Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", memory=528280276, idle=("intel_idle", [("POLL", 0), ("C6", 170)]), dmi=("Dell Inc.", "PowerEdge R750"))
     m.cpufreq("intel_pstate", "performance", PSTATE, 800000, 3400000, base_frequency=2600000, energy_performance_preference="performance", energy_performance_available_preferences=HWP["energy_performance_available_preferences"])
     m.intel_pstate("active")
     for package in ("package_00_die_00", "package_01_die_00"):
         for file, value in [("min_freq_khz", 800000), ("max_freq_khz", 2200000), ("initial_min_freq_khz", 800000), ("initial_max_freq_khz", 2200000)]:
             m.set(f"{CPU}/intel_uncore_frequency/{package}/{file}", value)
-    m.set("sys/fs/resctrl/info/L3/cbm_mask", "fff")
-    m.set("sys/fs/resctrl/info/L3/min_cbm_bits", 1)
-    m.set("sys/fs/resctrl/info/L3/num_closids", 15)
     m.kernel_threads()
-    m.set("sys/fs/resctrl/schemata", "    L3:0=fff;1=fff\n    MB:0=100;1=100")
     m.write()
 
     m = Machine("smt-off-sparse", "Desktop: 4 cores with 2 threads next to each other, SMT switched off, so only 0,2,4,6 are online.", single([0, 2, 4, 6]), offline=[1, 3, 5, 7], host="sparse", smt="off", model="Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz", dmi=("Dell Inc.", "OptiPlex 9020"), daemons=[(1, "systemd")])

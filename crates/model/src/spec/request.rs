@@ -84,7 +84,6 @@ mod tests {
             "--affinity=0-1",
             "--tune=turbo",
             "--isolate",
-            "--cache=50%",
             "--threads=off",
             "--numa=bind",
             "--as-root",

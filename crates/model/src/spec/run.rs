@@ -12,8 +12,8 @@ use crate::spec::groups::{
     TuneOptions,
 };
 use crate::values::{
-    Better, CachePart, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit,
-    Shell, TimeSpan, TimeUnit,
+    Better, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell,
+    TimeSpan, TimeUnit,
 };
 use crate::words::command_parser;
 
@@ -233,10 +233,6 @@ pub struct ProcessOptions {
     /// (docs/isolation.md)
     #[arg(long)]
     pub isolate: bool,
-    /// With --isolate: the part of the last-level cache that only these CPUs may fill, for example 25%, or off
-    /// [default: 50%, where resctrl is mounted]
-    #[arg(long, value_name = "PART", requires = "isolate")]
-    pub cache: Option<CachePart>,
     #[command(flatten)]
     pub placement: PlacementOptions,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use crate::spec::SystemRoot;
 use crate::spec::groups::RightsOptions;
-use crate::values::{CachePart, Cpus};
+use crate::values::Cpus;
 
 /// `shield`.
 #[derive(Debug, clap::Args)]
@@ -42,9 +42,6 @@ pub struct ShieldOptions {
     /// With version 1 of control groups: move kernel threads too (version 2 always does)
     #[arg(long)]
     pub kthreads: bool,
-    /// Let only these CPUs fill this part of the last-level cache, for example 50%; it needs resctrl [default: off]
-    #[arg(long, value_name = "PART")]
-    pub cache: Option<CachePart>,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

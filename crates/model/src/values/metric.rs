@@ -30,8 +30,6 @@ pub enum MetricSource {
     Worker,
     /// A probe of the core before the run, if the CPU's units are known.
     Probe,
-    /// resctrl's counts for the group of the runs' CPUs.
-    Resctrl,
     /// valgrind, which executed the run.
     Valgrind,
     /// The control groups of the runs: `cpu.stat` under a CPU quota, memory on request.
@@ -141,12 +139,6 @@ metrics! {
         "most threads of the run that ran or were ready at a time";
     CrowdedNs: "crowded_ns", "crowded", "", NS, Software,
         "time in which more threads of the run ran or were ready than it had CPUs";
-    CacheBytes: "cache_bytes", "cache-occupancy", "", BYTES, Resctrl,
-        "last-level cache that lines of the run's CPUs fill, just after the run (llc_occupancy)";
-    MemoryTrafficBytes: "memory_traffic_bytes", "memory-traffic", "", BYTES, Resctrl,
-        "traffic between the last-level cache and memory, of the run's CPUs (mbm_total_bytes)";
-    OthersTrafficBytes: "others_traffic_bytes", "others-traffic", "", BYTES, Resctrl,
-        "the same traffic of everything else that uses this cache, during the run";
     QuotaNs: "quota_ns", "quota", "", NS, ControlGroup,
         "time for which a CPU quota stopped the control group, over all CPUs (cpu.stat)";
     TreePeakBytes: "tree_peak_bytes", "tree-memory", "", BYTES, ControlGroup,

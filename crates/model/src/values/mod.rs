@@ -33,7 +33,7 @@ pub use exit_status::{ExitStatuses, IgnoreFailure};
 pub use fail_on::FailOn;
 pub use metric_list::{CPU, MetricChoice, MetricList, TimeUnit, VALUE};
 pub use name_pattern::{NameList, NamePattern};
-pub use percent::{CachePart, Percent};
+pub use percent::Percent;
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
 pub use rlimit::Rlimit;
 pub(crate) use statistic::option_value;

@@ -62,26 +62,6 @@ pub(super) fn percent(text: &str) -> Result<Option<f64>, String> {
     }
 }
 
-/// A part of the cache: `off`, `25%` or `25`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum CachePart {
-    Off,
-    /// Percent, below 100.
-    Percent(f64),
-}
-
-impl FromStr for CachePart {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            _ if text == "off" => Ok(Self::Off),
-            Ok(Percent(percent)) if percent < 100.0 => Ok(Self::Percent(percent)),
-            _ => Err(format!("{text:?} is neither off nor a percentage above 0 and below 100")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,17 +95,5 @@ mod tests {
     fn a_number_that_may_be_a_fraction_is_refused_with_both_meanings() {
         let error = "0.07".parse::<Percent>().unwrap_err();
         assert_eq!(error, "0.07 may be a percentage or a fraction; write 0.07% or 7%");
-    }
-
-    #[test]
-    fn parts() {
-        check(&[
-            ("off", Some(CachePart::Off)),
-            ("25%", Some(CachePart::Percent(25.0))),
-            ("12.5", Some(CachePart::Percent(12.5))),
-            ("0", None),
-            ("100%", None),
-            ("half", None),
-        ]);
     }
 }

@@ -7,8 +7,6 @@ use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
 use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
 
-/// `run --isolate --cache`, in percent, if the cache can be divided.
-pub const CACHE_PART_PCT: f64 = 50.0;
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
 /// `dump --format`.

@@ -18,6 +18,7 @@ pub mod failure;
 mod fair_play;
 mod frameworks;
 #[cfg(any(test, stillwell_fuzz))]
+#[path = "../../tests/fuzz/mod.rs"]
 pub mod fuzz;
 mod gate;
 mod git;

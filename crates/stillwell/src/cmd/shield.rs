@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
 use crate::session::{Guard, hidden_siblings};
-use host::shield::{self, CacheRequest, Isolation, ShieldPlan, Watch};
+use host::shield::{self, Isolation, ShieldPlan, Watch};
 use host::{Host, journal};
 use host::{shielding, sys, terminal};
 use measure::supervised;
 use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
-use model::values::{CachePart, exit_code, name_cpus};
+use model::values::{exit_code, name_cpus};
 use render::shield as shown;
 use render::system::tuned;
 
@@ -32,10 +32,6 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
         kernel_threads: options.kthreads,
         balanced: options.balance,
         hidden_siblings: hidden_siblings(host),
-        cache: match options.cache {
-            None | Some(CachePart::Off) => CacheRequest::Off,
-            Some(CachePart::Percent(percent)) => CacheRequest::Part(percent),
-        },
     }
 }
 

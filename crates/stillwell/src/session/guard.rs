@@ -9,15 +9,13 @@ use jiff::Timestamp;
 use crate::session::core_pairs::hidden_siblings;
 use host::guardian::{Guardian, GuardianRequest};
 use host::knobs::bench_cpus;
-use host::shield::{self, CacheRequest, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
+use host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
 use host::sys::User;
-use host::{CacheMonitors, Host, Survey, look, monitors, terminal, user_of_commands};
+use host::{Host, Survey, look, terminal, user_of_commands};
 use model::spec::groups::{RightsOptions, TuneOptions};
 use model::spec::run::ProcessOptions;
 use model::spec::workers::WorkerOptions;
-use model::values::CachePart;
 use model::words::in_words;
-use record::plan::defaults::CACHE_PART_PCT;
 use record::plan::programs::affinity;
 use render::shield as shown;
 
@@ -60,7 +58,6 @@ impl Guard {
             balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
             cpus: cpus.clone(),
             kernel_threads: true,
-            cache: cache_of(process.cache),
             hidden_siblings: if process.isolate { hidden_siblings(&host) } else { Vec::new() },
         };
         let before = process.isolate.then(|| look(&host));
@@ -160,12 +157,6 @@ impl Guard {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }
 
-    /// The files with counts of the runs' own part of the cache.
-    pub fn cache_monitors(&self) -> CacheMonitors {
-        let cache = self.isolation.as_ref().and_then(|isolation| isolation.cache.as_ref());
-        cache.map(|cache| monitors(&Host::new("/"), cache)).unwrap_or_default()
-    }
-
     /// A watch that reports the loss of the shield.
     pub fn watch(&self, host: &Host) -> Option<Watch> {
         Watch::new(host, self.isolation.as_ref()?)
@@ -188,14 +179,6 @@ fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     let host = Host::new(root);
     let cpus = affinity(workers, &look(&host).facts)?.0;
     (workers.machine.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
-}
-
-fn cache_of(part: Option<CachePart>) -> CacheRequest {
-    match part {
-        None => CacheRequest::IfPossible(CACHE_PART_PCT),
-        Some(CachePart::Off) => CacheRequest::Off,
-        Some(CachePart::Percent(percent)) => CacheRequest::Part(percent),
-    }
 }
 
 fn booted(host: &Host) -> Option<Isolation> {
@@ -227,7 +210,6 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
         cpus: None,
         kernel_threads: false,
         balanced: false,
-        cache: CacheRequest::Off,
         hidden_siblings: Vec::new(),
     };
     let (mut raised, _) = shield::plan(host, placement, &request);

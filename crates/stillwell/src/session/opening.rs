@@ -163,9 +163,9 @@ impl Opening<'_> {
         plan: &'p Plan,
         sampling: Option<SamplingSettings>,
     ) -> Result<StartedRunner<'p>> {
-        let (user, cache) = (self.guard.user().cloned(), self.guard.cache_monitors());
+        let user = self.guard.user().cloned();
         let enter = |pid| self.guard.enter(pid);
-        let (runner, support) = ExecRunner::start(plan, user, cache, sampling, enter)?;
+        let (runner, support) = ExecRunner::start(plan, user, sampling, enter)?;
         require_decider(plan, &support)?;
         let shield = self.guard.watch(&Host::new("/"));
         let tracer = if self.attribute { self.trace(plan, runner.launcher()) } else { None };

@@ -1,14 +1,12 @@
 //! Three small machines that together have every kind of change: four CPUs in two cores, and few files, because a fault
 //! is tried at every call.
 
-use crate::resctrl::fake::MOUNTED;
-
 pub(super) const MACHINES: [&str; 3] = ["groups v2", "systemd", "groups v1"];
 
 pub(super) fn text(name: &str) -> String {
     match name {
-        "groups v2" => COMMON.to_owned() + HWP + GROUPS_V2 + MOUNTED,
-        "systemd" => COMMON.to_owned() + BOOST + SYSTEMD + MOUNTED,
+        "groups v2" => COMMON.to_owned() + HWP + GROUPS_V2,
+        "systemd" => COMMON.to_owned() + BOOST + SYSTEMD,
         "groups v1" => COMMON.to_owned() + REGISTER + HOTPLUG + GROUPS_V1,
         _ => panic!("there is no machine {name}"),
     }
@@ -93,7 +91,6 @@ const SYSTEMD: &str = "\
     sys/fs/cgroup/cgroup.procs = 77\n\
     sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs = 4711\n\
     sys/fs/cgroup/system.slice/cron.service/cgroup.procs = 815\n\
-    etc/crontab = 61 * * * * root x\n\
     fake/systemctl/list-timers --no-pager --output:json = [{\"next\":1,\"unit\":\"fstrim.timer\"}]\n\
     fake/systemctl/is-active -- fstrim.timer = active\n";
 

@@ -7,7 +7,7 @@ use super::machines::knobs;
 use super::*;
 use crate::guardian::{self, GuardianRequest};
 use crate::restore::{self, Aftermath, Reset, Restoration};
-use crate::shield::{CacheRequest, ShieldRequest};
+use crate::shield::ShieldRequest;
 use crate::shielding;
 
 /// CPU 1 is for the benchmark. CPU 3 is on its core.
@@ -20,7 +20,6 @@ pub(super) enum FaultVerb {
     Services,
     Reset,
     ShieldOn,
-    Resctrl,
     ShieldOff,
     RunTune,
     RunIsolate,
@@ -34,12 +33,11 @@ pub(super) struct Told {
 }
 
 impl FaultVerb {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Tune,
         Self::Services,
         Self::Reset,
         Self::ShieldOn,
-        Self::Resctrl,
         Self::ShieldOff,
         Self::RunTune,
         Self::RunIsolate,
@@ -51,7 +49,6 @@ impl FaultVerb {
             Self::Services => "`system tune --only services`",
             Self::Reset => "`system reset`",
             Self::ShieldOn => "`shield on`",
-            Self::Resctrl => "`shield on --cache 50%`",
             Self::ShieldOff => "`shield off`",
             Self::RunTune => "`run --tune`",
             Self::RunIsolate => "`run --isolate`",
@@ -65,7 +62,7 @@ impl FaultVerb {
 
     /// Whether the changes are meant to stay.
     pub(super) fn stays(self) -> bool {
-        matches!(self, Self::Tune | Self::Services | Self::ShieldOn | Self::Resctrl)
+        matches!(self, Self::Tune | Self::Services | Self::ShieldOn)
     }
 
     /// Prepares the machine without a fault.
@@ -76,8 +73,7 @@ impl FaultVerb {
                 unlocked(|| tune::apply(host, vec![BENCH], &knobs, 0)).unwrap();
             }
             Self::ShieldOff => {
-                let request = request(CacheRequest::IfPossible(50.0));
-                unlocked(|| shielding::session::on(host, &request, 0)).ok();
+                unlocked(|| shielding::session::on(host, &request(), 0)).ok();
             }
             _ => {}
         }
@@ -96,12 +92,7 @@ impl FaultVerb {
                 Ok(_) => Told::of(true, &[]),
                 Err(error) => Told::failed(&error),
             },
-            Self::ShieldOn => {
-                Told::made(shielding::session::on(host, &request(CacheRequest::Off), 0))
-            }
-            Self::Resctrl => {
-                Told::made(shielding::session::on(host, &request(CacheRequest::Part(50.0)), 0))
-            }
+            Self::ShieldOn => Told::made(shielding::session::on(host, &request(), 0)),
             Self::ShieldOff => match shielding::session::off(host) {
                 Ok(Some(restored)) => Told::restored(&restored, restored.is_complete()),
                 Ok(None) => match shielding::session::off_strays(host) {
@@ -124,14 +115,8 @@ fn knobs_of(verb: FaultVerb, machine: &str) -> Vec<&'static Knob> {
         .unwrap()
 }
 
-fn request(cache: CacheRequest) -> ShieldRequest {
-    ShieldRequest {
-        cpus: None,
-        kernel_threads: true,
-        balanced: false,
-        cache,
-        hidden_siblings: Vec::new(),
-    }
+fn request() -> ShieldRequest {
+    ShieldRequest { cpus: None, kernel_threads: true, balanced: false, hidden_siblings: Vec::new() }
 }
 
 /// A front end that asks for a guardian and ends at once. The guardian does everything before it looks at the socket
@@ -143,7 +128,7 @@ fn run(host: &Host, verb: FaultVerb, machine: &str) -> Told {
         cpus: tunes.then(|| vec![BENCH]),
         knobs: tunes.then(knobs),
         tunes,
-        isolate: (!tunes).then(|| request(CacheRequest::IfPossible(50.0))),
+        isolate: (!tunes).then(request),
         time_s: 0,
     };
     let (ours, theirs) = UnixStream::pair().unwrap();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::session::{EndedVisit, Session, SessionEnd, SessionState, Visit};
-use host::CacheMonitors;
 use host::sys::User;
 use host::user_files::read_whole;
 use measure::slices::Paces;
@@ -138,8 +137,7 @@ impl<'a> SuiteEntry<'a> {
     fn clean_up(&mut self, run_as: Option<&User>) -> Result<()> {
         let plan = &self.member.plan;
         let Some(cleanup) = &plan.cleanup else { return Ok(()) };
-        let (mut runner, _) =
-            ExecRunner::start(plan, run_as.cloned(), CacheMonitors::default(), None, |_| Ok(()))?;
+        let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), None, |_| Ok(()))?;
         let outcome = runner.hook(Hook::Cleanup, cleanup, 0)?;
         if self.failure.is_none() && outcome.failure.is_some() {
             self.failure = outcome.failure;
