@@ -24,7 +24,6 @@ pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
     let patterns = [
         ("sys/devices/system/cpu/cpu", '/'),
         ("sys/devices/system/cpu/cpufreq/policy", '/'),
-        ("dev/cpu/", '/'),
         ("sys/devices/system/machinecheck/machinecheck", '/'),
     ];
     let number = patterns.iter().find_map(|(before, after)| {

@@ -48,7 +48,6 @@ mod tests;
 mod topology;
 mod tracepoints;
 pub mod tune;
-mod unplug;
 pub mod user_files;
 mod value_format;
 mod virtualisation;

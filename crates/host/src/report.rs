@@ -289,25 +289,9 @@ mod tests {
         check("amd-acpi-cpufreq", mouse, "power-supply", Standing::Absent);
     }
 
-    /// A hypervisor shows sibling threads but has no switch for them.
+    /// A write to the register that switches turbo off taints the kernel, so the frequency limits do it.
     #[test]
-    fn threads_without_a_switch() {
-        check("wsl2", "", "smt", Standing::CannotSet);
-        check("intel-passive", "", "smt", Standing::Absent);
-        check("smt-off-sparse", "", "smt", Standing::Fine);
-        // The kernel lets no user undo `forceoff`, so the report only says that it is off.
-        let forced = "sys/devices/system/cpu/smt/control = forceoff\n";
-        check("smt-off-sparse", forced, "smt", Standing::Fine);
-    }
-
-    /// Turbo is a bit in a register of each CPU, which only root may read.
-    #[test]
-    fn turbo_of_acpi_cpufreq_is_a_bit_of_a_register() {
-        check("intel-acpi-msr", "", "turbo-register", Standing::OnRequest);
-        let off =
-            format!("dev/cpu/{{0-15}}/msr = {}\\0\\0\\0\\0\\x40\\0\\0\\0\n", "\\0".repeat(0x1a0));
-        check("intel-acpi-msr", &off, "turbo-register", Standing::Fine);
-        // A write to the register taints the kernel, so the frequency limits do it by default.
+    fn turbo_of_acpi_cpufreq_is_kept_off_by_the_limits() {
         check("intel-acpi-msr", "", "turbo", Standing::Shown);
     }
 

@@ -12,7 +12,7 @@ use crate::files::{Foreign, is_gone, reason_unread};
 use crate::journal::{self, Distrusted, Item, Store};
 use crate::knobs::Undo;
 use crate::processes::pid_of;
-use crate::{Host, shield, unplug};
+use crate::{Host, shield};
 use model::values::read_cpu_list;
 use model::words::{in_words, reason};
 
@@ -125,20 +125,9 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
     let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
     result.failed.extend(unread);
     let is_whole = paths.len() == store.journal.items.len();
-    // Sets of CPUs take only online CPUs, and a write to a set changes the masks of its tasks.
-    if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
-        let (mut left, unread) = host.watched(|| unplug::put_back(host, &unplugged));
-        left.failed.extend(unread);
-        result.foreign.extend(left.foreign);
-        if left.failed.is_empty() && left.waiting.is_empty() {
-            store.plugged();
-        }
-        result.waiting.extend(left.waiting);
-        result.failed.extend(left.failed);
-    }
     if result.is_complete() {
         let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
-        let is_over = is_whole && result.waiting.is_empty() && store.journal.unplugged.is_none();
+        let is_over = is_whole && result.waiting.is_empty();
         if !is_over {
             store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
             store.waiting(waiting);
@@ -178,27 +167,21 @@ fn restore_items(
     let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
     items.sort_by_key(|item| item.file.undo);
     let standings: Vec<FileState> = items.iter().map(|item| standing(host, item)).collect();
-    let brings = |undo: &[Undo]| {
-        let mut all = items.iter().zip(&standings);
-        all.any(|(item, it)| undo.contains(&item.file.undo) && *it == FileState::Ours)
-    };
-    let (brings_cpus, brings_tunables) =
-        (brings(&[Undo::Smt, Undo::Cpus]), brings(&[Undo::Governor]));
+    let brings_tunables = items
+        .iter()
+        .zip(&standings)
+        .any(|(item, it)| item.file.undo == Undo::Governor && *it == FileState::Ours);
     let (mut ours, mut unreadable) = (Vec::new(), Vec::new());
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
         match standing {
             FileState::Original => ours.push(OwnItem { item, is_changed: false }),
             FileState::Ours => ours.push(OwnItem { item, is_changed: true }),
-            // The files of a CPU return with the CPU.
-            FileState::Missing | FileState::Unreadable(_) if brings_cpus => {
-                ours.push(OwnItem { item, is_changed: true });
-            }
             FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
                 ours.push(OwnItem { item, is_changed: true });
             }
             FileState::Missing | FileState::Unreadable(_)
-                if let Some(waiting) = waiting(host, &item) =>
+                if let Some(waiting) = absent::waiting_for(host, &item.kept.path) =>
             {
                 result.waiting.push(waiting);
             }
@@ -225,12 +208,6 @@ fn restore_items(
         judge(host, own, error, &online_before, result);
     }
     paths
-}
-
-/// The CPU that a file waits for. The switch of a CPU stays when the CPU goes.
-fn waiting(host: &Host, item: &Item) -> Option<Waiting> {
-    let is_switch = matches!(item.file.undo, Undo::Smt | Undo::Cpus);
-    absent::waiting_for(host, &item.kept.path).filter(|_| !is_switch)
 }
 
 /// Writes the original values until all files hold them, and returns the last error of each.
@@ -286,7 +263,7 @@ fn judge(
     let now = match content(host, item) {
         Ok(Content::Text(now)) => now,
         other => {
-            if let Some(waiting) = waiting(host, item) {
+            if let Some(waiting) = absent::waiting_for(host, &path) {
                 result.waiting.push(waiting);
             } else if let Err(error) = other {
                 result.failed.push((path, reason_unread(&error)));

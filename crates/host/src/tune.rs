@@ -11,7 +11,7 @@ use crate::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
 use crate::restore::{
     Extent, FileState, Restoration, explain, is_unmovable, restore, standing, undo,
 };
-use crate::{Host, is_offline, unplug};
+use crate::{Host, is_offline};
 use model::words::in_words;
 
 /// A knob to tune, with its state.
@@ -152,7 +152,7 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
             foreign: Vec::new(),
             failed: Vec::new(),
         };
-        let noted = note_losses(host, store, knob, &reading.settings, reading.companions)?;
+        let noted = note_companions(host, store, knob, reading.companions)?;
         if let Err((path, why)) = noted {
             turned.state = State::CannotSet { why: format!("/{path}: {why}") };
             all.push(turned);
@@ -178,23 +178,13 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
     Ok(all)
 }
 
-/// Notes what the knob changes beside its own files: what other programs lose with departing CPUs, and its companions.
-/// The inner error is a file that could not be read.
-fn note_losses(
+/// Notes the files that change with the knob. The inner error is a file that could not be read.
+fn note_companions(
     host: &Host,
     store: &mut Store,
     knob: &Knob,
-    settings: &[Setting],
     companions: Vec<String>,
 ) -> Result<Result<(), Unread>> {
-    let look = || {
-        let gone = unplug::goes(host, knob, settings);
-        (!gone.is_empty()).then(|| unplug::look(host, &gone))
-    };
-    let (unplugged, unread) = host.watched(look);
-    if let Some(unread) = unread {
-        return Ok(Err(unread));
-    }
     // Do not adopt a file that another program has changed since an earlier tuning.
     let is_foreign = |path: &String| {
         let item = store.journal.item(path);
@@ -207,9 +197,6 @@ fn note_losses(
             Err(error) if is_gone(&error) || is_offline(host, &path) => {}
             Err(error) => return Ok(Err((path, reason_unread(&error)))),
         }
-    }
-    if let Some(unplugged) = unplugged {
-        store.unplug(unplugged)?;
     }
     store.keep(knob, files)?;
     Ok(Ok(()))

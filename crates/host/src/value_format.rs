@@ -25,12 +25,6 @@ pub enum Format {
     /// Microseconds in `pm_qos_resume_latency_us`, where `0` means "no limit" and `n/a` means zero
     /// (Documentation/ABI/testing/sysfs-devices-power).
     Latency,
-    /// One bit of a model-specific register, `0` or `1`. The file is a `/dev/cpu/N/msr`.
-    MsrBit {
-        /// Number of the register, which is the offset in the file (msr(4)).
-        register: u64,
-        bit: u8,
-    },
     /// A timer of systemd, `active` or `inactive`. The last part of the path is its name; systemctl reads and sets it.
     Timer,
     /// A systemd unit, `active` or `inactive`. The path is its control group's.
@@ -46,7 +40,7 @@ impl Format {
             Self::CpuList | Self::Affinity => both(a, b, |text| parse_cpu_list(text).ok()),
             Self::CpuMask | Self::RequestedMask => both(a, b, |text| parse_cpu_mask(text).ok()),
             Self::Latency => both(a, b, latency_us),
-            Self::Word | Self::MsrBit { .. } | Self::Timer | Self::Unit => a == b,
+            Self::Word | Self::Timer | Self::Unit => a == b,
         }
     }
 

@@ -3,7 +3,6 @@
 
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -19,7 +18,6 @@ use model::values::read_cpu_list;
 
 /// Enough time for a busy machine. The imitation of the kernel in tests takes none.
 const SETTLE_MS_MAX: u32 = if cfg!(test) { 2 } else { 500 };
-const REGISTER_BYTES: usize = 8;
 
 impl Host {
     /// Reads a file of a knob, without trailing white space. `None` if it cannot be read.
@@ -41,10 +39,6 @@ impl Host {
     /// text.
     pub(super) fn read_original(&self, format: Format, path: &str) -> io::Result<String> {
         match format {
-            Format::MsrBit { register, bit } => {
-                let value = self.read_register(path, register)?;
-                Ok((value >> bit & 1).to_string())
-            }
             Format::Timer => self.timer_state(path),
             Format::Unit => Ok(if self.try_active(path)? { "active" } else { "inactive" }.into()),
             Format::Affinity => processes::try_allowed_cpus(self, path),
@@ -109,7 +103,6 @@ impl Host {
     pub(super) fn write_value(&self, format: Format, path: &str, value: &str) -> io::Result<()> {
         fault::changes(path)?;
         match format {
-            Format::MsrBit { register, bit } => self.write_register_bit(path, register, bit, value),
             Format::Timer => self.switch_timer(path, value),
             Format::Unit => self.switch(path.rsplit('/').next().unwrap_or(path), value),
             Format::Affinity => self.move_kernel_thread(path, value),
@@ -178,32 +171,6 @@ impl Host {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         Ok((self.open_without_links(parent, OFlags::PATH | OFlags::DIRECTORY)?, name))
-    }
-
-    fn read_register(&self, path: &str, register: u64) -> io::Result<u64> {
-        fault::reads(path)?;
-        let file = std::fs::File::from(self.open_without_links(path, OFlags::RDONLY)?);
-        let mut bytes = [0; REGISTER_BYTES];
-        file.read_exact_at(&mut bytes, register)?;
-        Ok(u64::from_ne_bytes(bytes))
-    }
-
-    /// Writes only this bit. The other bits of the register belong to the firmware and the kernel.
-    fn write_register_bit(
-        &self,
-        path: &str,
-        register: u64,
-        bit: u8,
-        value: &str,
-    ) -> io::Result<()> {
-        let old = self.read_register(path, register)?;
-        let new = match value {
-            "0" => old & !(1 << bit),
-            "1" => old | 1 << bit,
-            _ => return Err(io::ErrorKind::InvalidInput.into()),
-        };
-        let file = std::fs::File::from(self.open_without_links(path, OFlags::WRONLY)?);
-        file.write_all_at(&new.to_ne_bytes(), register)
     }
 
     /// Moves only kernel threads. The kernel may have given an ended thread's id to a user's process.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::knobs::{File, Knob, knob};
 use crate::shield::ShieldPlan;
-use crate::unplug::Unplugged;
 
 pub(super) const VERSION: u32 = 1;
 
@@ -26,10 +25,6 @@ pub(super) enum JournalEntry {
     Raise(ShieldPlan),
     /// The shield is gone.
     Lowered,
-    /// CPUs that are about to be unplugged, and what other programs lose with them.
-    Unplug(Unplugged),
-    /// Other programs have those CPUs back.
-    Plugged,
     /// Files that were restored and need no more care.
     Forgotten { paths: Vec<String> },
     /// Files that wait for an offline CPU.
@@ -98,8 +93,6 @@ pub struct Journal {
     /// The changed files, in the order of the changes.
     pub items: Vec<Item>,
     pub shield: Option<ShieldPlan>,
-    /// The CPUs and sets that other programs lost by unplugging.
-    pub unplugged: Option<Unplugged>,
     /// Whether the last session finished.
     pub is_done: bool,
 }
@@ -120,7 +113,7 @@ impl Journal {
 
     /// Whether the journal lists no change.
     pub fn is_untouched(&self) -> bool {
-        self.items.is_empty() && self.shield.is_none() && self.unplugged.is_none()
+        self.items.is_empty() && self.shield.is_none()
     }
 
     /// Whether a knob that changes other files is being turned.
@@ -166,13 +159,6 @@ impl Journal {
                 self.is_done = false;
             }
             JournalEntry::Lowered => self.shield = None,
-            JournalEntry::Unplug(mut unplugged) => {
-                if let Some(shield) = &self.shield {
-                    unplugged.prefer(&shield.masks);
-                }
-                self.unplugged.get_or_insert_default().merge(unplugged);
-            }
-            JournalEntry::Plugged => self.unplugged = None,
             JournalEntry::Forgotten { paths } => {
                 self.items.retain(|item| !paths.contains(&item.kept.path));
             }

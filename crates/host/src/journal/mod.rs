@@ -22,7 +22,6 @@ pub use trust::Distrusted;
 use crate::knobs::Knob;
 use crate::processes::Process;
 use crate::shield::ShieldPlan;
-use crate::unplug::Unplugged;
 use crate::{Host, fault};
 
 use entries::{JournalEntry, VERSION};
@@ -165,17 +164,6 @@ impl Store {
 
     pub fn lowered(&mut self) {
         self.note(JournalEntry::Lowered);
-    }
-
-    /// Notes what other programs lose with the CPUs that are about to be unplugged. Errors: the journal cannot be
-    /// written. The caller must then not unplug them.
-    pub fn unplug(&mut self, unplugged: Unplugged) -> Result<()> {
-        self.append(JournalEntry::Unplug(unplugged))
-    }
-
-    /// Notes that other programs have back what they lost.
-    pub fn plugged(&mut self) {
-        self.note(JournalEntry::Plugged);
     }
 
     /// Notes that these files were restored, while others were not.

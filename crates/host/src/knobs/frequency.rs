@@ -2,35 +2,36 @@
 
 use crate::Host;
 use crate::knobs::knob::distinct;
-use crate::knobs::tunables::{tunables, with_tunables};
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
 const MIN_PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/min_perf_pct";
 const MAX_PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/max_perf_pct";
+const CPUFREQ: &str = "sys/devices/system/cpu/cpufreq";
 const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
 
 const fn file(path: &'static str, format: Format, undo: Undo) -> File {
     File { path, format, undo }
 }
 
+const fn tunable(path: &'static str) -> File {
+    file(path, Format::Number, Undo::Tunables)
+}
+
 const MIN_PERF_PCT_FILE: File = file(MIN_PERF_PCT, Format::Number, Undo::Limits);
-pub(super) const MIN_FREQ_FILE: File =
+const MIN_FREQ_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/scaling_min_freq", Format::Number, Undo::Limits);
-pub(super) const MAX_FREQ_FILE: File =
+const MAX_FREQ_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/scaling_max_freq", Format::Number, Undo::Limits);
-pub(super) const GOVERNOR_FILE: File =
+const GOVERNOR_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/scaling_governor", Format::Word, Undo::Governor);
-pub(super) const EPP_FILE: File = file(
+const EPP_FILE: File = file(
     "sys/devices/system/cpu/cpufreq/policy#/energy_performance_preference",
     Format::Word,
     Undo::Energy,
 );
-pub(super) const POLICY_BOOST_FILE: File =
+const POLICY_BOOST_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/boost", Format::Number, Undo::PolicyTurbo);
-/// IA32_MISC_ENABLE, "IDA disable" (Intel SDM volume 4).
-const MSR_TURBO: Format = Format::MsrBit { register: 0x1a0, bit: 38 };
-const TURBO_REGISTER_FILE: File = file("dev/cpu/#/msr", MSR_TURBO, Undo::Turbo);
 
 pub(super) const KNOBS: &[Knob] = &[
     // The governor comes before turbo, because old kernels reset no_turbo when the governor changes.
@@ -38,7 +39,18 @@ pub(super) const KNOBS: &[Knob] = &[
         name: "governor",
         group: Group::Frequency,
         noise: "a governor that follows the load makes the clock ramp up during each run",
-        files: &with_tunables::<2, 9>([GOVERNOR_FILE, EPP_FILE]),
+        files: &[
+            GOVERNOR_FILE,
+            EPP_FILE,
+            // Drivers have the governors' settings for each policy or for all. `scaling_setspeed` belongs to `userspace`.
+            tunable("sys/devices/system/cpu/cpufreq/ondemand/*"),
+            tunable("sys/devices/system/cpu/cpufreq/conservative/*"),
+            tunable("sys/devices/system/cpu/cpufreq/schedutil/*"),
+            tunable("sys/devices/system/cpu/cpufreq/policy#/ondemand/*"),
+            tunable("sys/devices/system/cpu/cpufreq/policy#/conservative/*"),
+            tunable("sys/devices/system/cpu/cpufreq/policy#/schedutil/*"),
+            tunable("sys/devices/system/cpu/cpufreq/policy#/scaling_setspeed"),
+        ],
         needs: "root",
         sure: Confidence::Tested,
         by_default: true,
@@ -75,8 +87,6 @@ pub(super) const KNOBS: &[Knob] = &[
         files: &[
             file(NO_TURBO, Format::Number, Undo::Turbo),
             file(BOOST, Format::Number, Undo::Turbo),
-            // Only journals of older versions name it here.
-            TURBO_REGISTER_FILE,
             POLICY_BOOST_FILE,
             MIN_PERF_PCT_FILE,
             MIN_FREQ_FILE,
@@ -86,16 +96,6 @@ pub(super) const KNOBS: &[Knob] = &[
         sure: Confidence::Documented,
         by_default: true,
         look: turbo,
-    },
-    Knob {
-        name: "turbo-register",
-        group: Group::Frequency,
-        noise: "turbo that only a register switches off (Intel with acpi-cpufreq); the write marks the kernel as tainted until the next boot",
-        files: &[TURBO_REGISTER_FILE],
-        needs: "root and the msr module",
-        sure: Confidence::Tested,
-        by_default: false,
-        look: turbo_register,
     },
     Knob {
         name: "hwp-boost",
@@ -146,6 +146,29 @@ pub(super) const KNOBS: &[Knob] = &[
         look: uncore,
     },
 ];
+
+/// The settings of the governors in use. They vanish when the last policy leaves the governor, and come back with the
+/// kernel's defaults (`cpufreq_dbs_governor_exit()` in drivers/cpufreq/cpufreq_governor.c).
+fn tunables(machine: &Machine<'_>) -> Vec<String> {
+    let host = machine.host;
+    let mut paths = Vec::new();
+    for policy in &machine.policies {
+        let governor = host.read(format!("{policy}/scaling_governor")).unwrap_or_default();
+        if governor == "userspace" {
+            paths.push(format!("{policy}/scaling_setspeed"));
+        }
+        if !matches!(governor.as_str(), "ondemand" | "conservative" | "schedutil") {
+            continue;
+        }
+        for directory in [format!("{CPUFREQ}/{governor}"), format!("{policy}/{governor}")] {
+            let files = host.list(&directory).into_iter();
+            paths.extend(files.map(|file| format!("{directory}/{file}")));
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
 
 /// Why there is no cpufreq.
 pub(super) fn without_cpufreq(machine: &Machine<'_>) -> String {
@@ -252,22 +275,8 @@ fn without_switch(machine: &Machine<'_>) -> Reading {
         return Reading::reported("no switch; the knob `frequency` keeps the clock below turbo");
     }
     Reading::cannot(
-        "only a register switches it off; the knob turbo-register writes it by name only, and marks the kernel as tainted",
+        "only a register switches it off, and a write to it would mark the kernel as tainted",
     )
-}
-
-fn turbo_register(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    if machine.driver.as_deref() != Some("acpi-cpufreq")
-        || !is_intel(machine.host)
-        || machine.host.exists(BOOST)
-    {
-        return Reading::absent("only Intel's processors with acpi-cpufreq need it");
-    }
-    if !machine.host.exists("dev/cpu/0/msr") {
-        return Reading::cannot("there is no /dev/cpu/0/msr; run `modprobe msr`");
-    }
-    let wanted = machine.online.iter().map(|cpu| (format!("dev/cpu/{cpu}/msr"), "1".to_owned()));
-    knob.compare(machine.host, wanted, "the register cannot be read")
 }
 
 fn hwp_boost(knob: &Knob, machine: &Machine<'_>) -> Reading {

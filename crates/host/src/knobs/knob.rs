@@ -60,14 +60,11 @@ pub struct File {
     pub undo: Undo,
 }
 
-/// The order in which files are restored. It is not the reverse order of tuning: restoring CPUs, turbo or the governor
+/// The order in which files are restored. It is not the reverse order of tuning: restoring turbo or the governor
 /// changes files of later classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Undo {
     Workqueues,
-    /// The switch for the whole machine. Single CPUs that were offline before come after it.
-    Smt,
-    Cpus,
     Turbo,
     /// The switch of each policy. The global switch sets it too, and the kernel refuses it while the global one is off.
     PolicyTurbo,

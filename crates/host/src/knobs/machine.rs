@@ -58,24 +58,9 @@ impl<'a> Machine<'a> {
         self.online.iter().map(|cpu| format!("{CPU}/cpu{cpu}"))
     }
 
-    /// Online siblings of the benchmark's CPUs that the benchmark does not use.
-    pub(super) fn idle_siblings(&self) -> Vec<usize> {
-        let all = self.bench.iter().flat_map(|cpu| siblings(self.host, *cpu));
-        let mut idle: Vec<usize> =
-            all.filter(|cpu| !self.bench.contains(cpu) && self.online.contains(cpu)).collect();
-        idle.sort_unstable();
-        idle.dedup();
-        idle
-    }
-
     /// CPUs for the benchmark alone: its own and, if other CPUs are left, their siblings.
     pub(super) fn spared(&self) -> Vec<usize> {
         self.online.iter().copied().filter(|cpu| !self.others.contains(cpu)).collect()
-    }
-
-    /// Whether this CPU goes offline when sibling threads are switched off.
-    pub(crate) fn is_second_thread(&self, cpu: usize) -> bool {
-        siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
     }
 
     /// The mount point of the path's file system, if it is read-only.

@@ -13,7 +13,6 @@ mod power;
 mod realtime;
 mod reported;
 mod services;
-mod tunables;
 
 pub use crate::value_format::Format;
 pub use knob::{Confidence, File, Group, Knob, Reading, Setting, State, Undo};

@@ -1,18 +1,11 @@
-//! The online CPUs, and other work on the benchmark's CPUs.
+//! Other work on the benchmark's CPUs.
 
-use crate::knobs::frequency::{
-    EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
-};
-use crate::knobs::tunables::{tunables, with_tunables};
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::processes::movable_kernel_threads;
 use crate::value_format::format_cpu_mask;
 use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
-const SMT: &str = "sys/devices/system/cpu/smt/control";
-const CPU_ONLINE: File =
-    File { path: "sys/devices/system/cpu/cpu#/online", format: Format::Number, undo: Undo::Cpus };
 const IRQ: File =
     File { path: "proc/irq/#/smp_affinity_list", format: Format::CpuList, undo: Undo::Irqs };
 /// Stands for the CPU mask of a kernel thread.
@@ -26,8 +19,7 @@ fn choose() -> Prose {
     prose!["say which CPUs benchmarks are to have, with " Affinity " LIST"]
 }
 
-/// Daemons that rewrite our knobs stop first, because they would correct each of our writes. CPUs go offline next,
-/// because their files vanish with them.
+/// Daemons that rewrite our knobs stop first, because they would correct each of our writes.
 pub(super) const FIRST: &[Knob] = &[
     Knob {
         name: "power-daemons",
@@ -53,45 +45,6 @@ pub(super) const FIRST: &[Knob] = &[
         sure: Confidence::Documented,
         by_default: true,
         look: daemons,
-    },
-    Knob {
-        name: "smt",
-        group: Group::Topology,
-        noise: "what runs on the other thread of a core takes part of it; this takes them from the whole machine",
-        files: &with_tunables::<9, 16>([
-            File { path: SMT, format: Format::Word, undo: Undo::Smt },
-            CPU_ONLINE,
-            IRQ,
-            KERNEL_THREAD,
-            GOVERNOR_FILE,
-            EPP_FILE,
-            POLICY_BOOST_FILE,
-            MIN_FREQ_FILE,
-            MAX_FREQ_FILE,
-        ]),
-        needs: "root",
-        sure: Confidence::Tested,
-        by_default: false,
-        look: smt,
-    },
-    Knob {
-        name: "siblings",
-        group: Group::Topology,
-        noise: "what runs on the other thread of a benchmark's core takes part of it; a shield keeps it idle and unplugs nothing",
-        files: &with_tunables::<8, 15>([
-            CPU_ONLINE,
-            IRQ,
-            KERNEL_THREAD,
-            GOVERNOR_FILE,
-            EPP_FILE,
-            POLICY_BOOST_FILE,
-            MIN_FREQ_FILE,
-            MAX_FREQ_FILE,
-        ]),
-        needs: "root",
-        sure: Confidence::Tested,
-        by_default: false,
-        look: siblings,
     },
 ];
 
@@ -145,87 +98,6 @@ const fn unit(path: &'static str) -> File {
 fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let wanted = knob.files.iter().map(|file| (file.path.to_owned(), "inactive".to_owned()));
     knob.compare(machine.host, wanted, "there is no such service of systemd")
-}
-
-/// Files that change when CPUs go offline and come back.
-///
-/// The interrupts of an offline CPU move to another CPU and stay there. Its policy vanishes and comes back with the
-/// kernel's defaults. The CPU masks of some kernel threads change too (`kswapd_cpu_online()` in mm/vmscan.c).
-fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
-    let host = machine.host;
-    let cpus = host.list("sys/devices/system/cpu").into_iter();
-    let cpus = cpus.filter(|name| name.starts_with("cpu"));
-    let cpus = cpus.map(|name| format!("sys/devices/system/cpu/{name}/online"));
-    let irqs = host.list("proc/irq").into_iter();
-    let irqs = irqs.map(|name| format!("proc/irq/{name}/smp_affinity_list"));
-    let policy_files = [GOVERNOR_FILE, EPP_FILE, POLICY_BOOST_FILE, MIN_FREQ_FILE, MAX_FREQ_FILE];
-    let policies = machine.policies.iter().flat_map(move |policy| {
-        policy_files.map(|file| format!("{policy}/{}", file.path.rsplit('/').next().unwrap_or("")))
-    });
-    cpus.filter(|path| CPU_ONLINE.matches(path))
-        .chain(irqs.filter(|path| IRQ.matches(path)))
-        .chain(policies)
-        .chain(tunables(machine))
-        .chain(movable_kernel_threads(host).into_iter().flatten())
-        .filter(|path| host.exists(path))
-}
-
-fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let Some(control) = machine.host.read(SMT) else {
-        return Reading::absent("the kernel has no switch for sibling threads");
-    };
-    match control.as_str() {
-        // A hypervisor may show sibling threads without a switch for them.
-        "notsupported" | "notimplemented" if has_siblings(machine) => Reading::cannot(format!(
-            "the kernel cannot switch sibling threads here (/{SMT} is {control})"
-        )),
-        "notsupported" | "notimplemented" => Reading::absent("the CPUs have no sibling threads"),
-        // The file is readable, but the kernel refuses to switch threads on again: EPERM (kernel/cpu.c).
-        "forceoff" => Reading::only(super::State::Fine { now: control }),
-        // The value is a number on machines with more than two threads in a core.
-        _ if machine.bench.iter().any(|cpu| machine.is_second_thread(*cpu)) => {
-            Reading::cannot(format!(
-                "of CPUs {} some are second threads of a core, and would go; choose the first threads",
-                format_cpu_list(&machine.bench)
-            ))
-        }
-        _ => {
-            let wanted = if control == "1" { "1" } else { "off" };
-            knob.compare(machine.host, [(SMT.to_owned(), wanted.to_owned())], "")
-                .keeping(hotplug_companions(machine))
-        }
-    }
-}
-
-fn has_siblings(machine: &Machine<'_>) -> bool {
-    machine.online.iter().any(|cpu| machine.is_second_thread(*cpu))
-}
-
-fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let threads = machine.host.read("sys/devices/system/cpu/smt/active");
-    if machine.bench.is_empty() {
-        return match threads.as_deref() {
-            Some("1") => Reading::advised("sibling threads are in use", choose()),
-            _ => Reading::absent("no sibling thread is in use"),
-        };
-    }
-    let idle = machine.idle_siblings();
-    if idle.is_empty() {
-        return match threads.as_deref() {
-            Some("1") => Reading::only(super::State::Fine { now: "whole cores".into() }),
-            _ => Reading::absent("no sibling thread is in use"),
-        };
-    }
-    let wanted =
-        idle.iter().map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
-    let mut reading = knob
-        .compare(machine.host, wanted, "the kernel cannot take CPUs offline")
-        .keeping(hotplug_companions(machine));
-    if !reading.settings.is_empty() {
-        let now = format!("{} in use", name_cpus(&idle));
-        reading.state = super::State::NotTuned { now, wanted: "offline".into() };
-    }
-    reading
 }
 
 /// Moves only interrupts that may go to a benchmark CPU. The administrator's choices for the others stay.

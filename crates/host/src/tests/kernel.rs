@@ -73,7 +73,6 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
     let value = value.trim_end();
     let (directory, name) = path.rsplit_once('/').unwrap();
     match format {
-        Format::MsrBit { .. } => return host.write_value(format, path, value),
         Format::Affinity => return set_affinity(host, path, &parse_cpu_list(value).unwrap()),
         Format::Unit => return switch_unit(host, path, value),
         Format::Timer => {
@@ -125,7 +124,6 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
         "energy_perf_bias" => share_with_siblings(host, path, value),
         "smp_affinity_list" => check_affinity(host, path, &parse_cpu_list(value).unwrap())?,
         "default_smp_affinity" => check_affinity(host, path, &parse_cpu_mask(value).unwrap())?,
-        "control" if directory.ends_with("smt") => switch_threads(host, value)?,
         "online" => switch_cpu(host, directory, value),
         "cpumask" if host.exists(format!("{path}_requested")) => {
             put(host, &format!("{path}_requested"), value);
@@ -246,46 +244,6 @@ fn share_with_siblings(host: &Host, path: &str, value: &str) {
 
 fn online(host: &Host) -> Vec<usize> {
     parse_cpu_list(&host.read(format!("{CPU}/online")).unwrap()).unwrap()
-}
-
-fn switch_threads(host: &Host, value: &str) -> io::Result<()> {
-    if matches!(
-        host.read(format!("{CPU}/smt/control")).as_deref(),
-        Some("notsupported" | "notimplemented")
-    ) {
-        return errno(libc::ENODEV);
-    }
-    let present =
-        host.list(CPU).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
-    let present: Vec<usize> = present.collect();
-    for cpu in present {
-        let directory = format!("{CPU}/cpu{cpu}");
-        let siblings = host.read(format!("fake/siblings{cpu}")).or_else(|| {
-            let list = host.read(format!("{directory}/topology/thread_siblings_list"))?;
-            put(host, &format!("fake/siblings{cpu}"), &list);
-            Some(list)
-        });
-        let first = siblings.and_then(|list| parse_cpu_list(&list).ok()?.first().copied());
-        let is_second = first.is_some_and(|first| first != cpu);
-        if value == "off" && is_second {
-            switch_cpu(host, &directory, "0");
-            if host.exists(format!("{directory}/online")) {
-                put(host, &format!("{directory}/online"), "0");
-            }
-        } else if value == "on" {
-            // This includes CPUs that were offline before.
-            let has_switch = host.exists(format!("{directory}/online"));
-            if has_switch || host.exists(format!("fake/away{cpu}")) {
-                switch_cpu(host, &directory, "1");
-            }
-            if has_switch {
-                put(host, &format!("{directory}/online"), "1");
-            }
-        }
-        std::fs::remove_file(host.root.join(format!("fake/siblings{cpu}"))).ok();
-    }
-    put(host, &format!("{CPU}/smt/active"), if value == "on" { "1" } else { "0" });
-    Ok(())
 }
 
 /// Switches a CPU and the files that vanish or come back with it.

@@ -1,5 +1,5 @@
 //! Machines on which every knob can be turned, composed from the kernel's documentation: Intel with HWP, AMD with
-//! acpi-cpufreq, Intel with acpi-cpufreq and a register, AMD without a boost switch.
+//! acpi-cpufreq, Intel with acpi-cpufreq and no switch for turbo, AMD without a boost switch.
 
 use tempfile::TempDir;
 
@@ -41,21 +41,7 @@ pub(super) fn machine(name: &str) -> (TempDir, Host) {
         "vm" => common(false),
         _ => panic!("there is no machine {name}"),
     };
-    let (directory, host) = expand(&text);
-    if name == "intel-register" {
-        registers(directory.path(), CPUS - 1);
-    }
-    (directory, host)
-}
-
-#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
-pub(super) fn registers(root: &std::path::Path, n_cpus: usize) {
-    for cpu in 0..n_cpus {
-        std::fs::create_dir_all(root.join(format!("dev/cpu/{cpu}"))).unwrap();
-        let mut bytes = vec![0; 0x1a0];
-        bytes.extend(0x0085_0089_u64.to_ne_bytes());
-        std::fs::write(root.join(format!("dev/cpu/{cpu}/msr")), bytes).unwrap();
-    }
+    expand(&text)
 }
 
 fn common(is_metal: bool) -> String {
@@ -63,7 +49,6 @@ fn common(is_metal: bool) -> String {
         sys/devices/system/cpu/online = 0-6\n\
         sys/devices/system/cpu/possible = 0-7\n\
         sys/devices/system/cpu/isolated =\n\
-        sys/devices/system/cpu/smt/control = on\n\
         sys/devices/system/cpu/smt/active = 1\n\
         sys/devices/virtual/workqueue/cpumask = ff\n\
         sys/kernel/mm/ksm/run = 1\n\

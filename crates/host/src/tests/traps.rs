@@ -116,7 +116,6 @@ fn the_settings_of_a_governor_are_put_back_after_it() {
     tuned("amd-boost", &[3], &["governor"], |host, _| {
         assert!(!host.exists(format!("{CPU}/cpufreq/policy0/schedutil/rate_limit_us")));
     });
-    tuned("amd-boost", &[1], &["siblings"], |_, _| {});
 }
 
 #[test]
@@ -131,50 +130,10 @@ fn amd_pstate_before_6_11_has_no_boost_and_is_kept_at_its_nominal_frequency() {
 }
 
 #[test]
-fn only_one_bit_of_the_turbo_register_changes() {
-    tuned("intel-register", &[3], &["turbo-register"], |host, _| {
-        let bytes = std::fs::read(host.root.join("dev/cpu/0/msr")).unwrap();
-        let register = u64::from_ne_bytes(bytes[0x1a0..0x1a8].try_into().unwrap());
-        assert_eq!(register, 0x0040_0085_0089);
-    });
-}
-
-#[test]
 fn a_limit_of_the_firmware_is_not_frozen_in() {
     let (_directory, host) = machine("intel-hwp");
     write(&host, &format!("{CPU}/cpufreq/policy0/bios_limit"), "2000000");
     assert!(matches!(reading(&host, "frequency", &[3]).state, State::CannotSet { .. }));
-}
-
-#[test]
-fn smt_off_makes_cpu_ids_sparse() {
-    tuned("intel-hwp", &[3], &["smt", "governor"], |host, turned| {
-        assert_eq!(read(host, &format!("{CPU}/online")), "0-3");
-        // The policies that vanished with their CPUs are no failure.
-        assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
-    });
-    let (_directory, host) = machine("smt-off-sparse");
-    let planned = tune::plan(&Machine::new(&host, vec![2]), &all_knobs());
-    assert!(
-        planned.iter().all(|planned| planned
-            .reading
-            .settings
-            .iter()
-            .all(|s| !s.path.contains("cpu1/")))
-    );
-}
-
-#[test]
-fn smt_forceoff_cannot_be_undone_and_is_left_alone() {
-    let (_directory, host) = machine("intel-hwp");
-    write(&host, &format!("{CPU}/smt/control"), "forceoff");
-    assert!(matches!(reading(&host, "smt", &[3]).state, State::Fine { .. }));
-}
-
-#[test]
-fn smt_off_may_not_take_the_cpus_of_the_benchmark() {
-    let (_directory, host) = machine("intel-hwp");
-    assert!(matches!(reading(&host, "smt", &[6]).state, State::CannotSet { .. }));
 }
 
 /// The kernel returns EPERM since Linux 6.12 and EIO before. The first such interrupt must not end the loop.
@@ -243,19 +202,12 @@ fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
 fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
     let (_directory, mut host) = machine("vm");
     host.kernel = Some(kernel::answer_as_before_6_2);
-    // The siblings go offline first, so the kernel reduces our mask too.
-    let turned = tune(&host, &[3], &named(&["smt", "kthreads"])).unwrap();
+    let turned = tune(&host, &[3], &named(&["kthreads"])).unwrap();
     assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
-    assert_eq!(cpus_of_thread(&host, 3), "0-2");
+    assert_eq!(cpus_of_thread(&host, 3), "0-2,4-6");
     let restored = reset(&host);
     assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:#?}");
     assert_eq!([3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-6", "0-3"]);
-}
-
-/// The user's CPU mask of kswapd is lost when a CPU of its node comes back (`kswapd_cpu_online()`).
-#[test]
-fn the_cpus_of_kswapd_change_with_those_that_come_and_go() {
-    tuned("vm", &[0], &["siblings"], |host, _| assert_eq!(cpus_of_thread(host, 40), "0-3"));
 }
 
 #[test]

@@ -47,17 +47,7 @@ pub const TOGETHER: &str = "all together";
 const COLD_CACHE: &str = "cold cache";
 
 /// Knobs that are steps of their own on machines that have them.
-const KNOBS: [&str; 9] = [
-    "governor",
-    "epp",
-    "turbo",
-    "turbo-register",
-    "deep-idle",
-    "siblings",
-    "irqs",
-    "autogroup",
-    "services",
-];
+const KNOBS: [&str; 7] = ["governor", "epp", "turbo", "deep-idle", "irqs", "autogroup", "services"];
 /// `malloc` asks for huge pages by madvise(2) (glibc 2.35, manual, "Memory Allocation Tunables").
 pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";
@@ -142,7 +132,7 @@ fn knob_step(
         State::NotTuned { .. } if !may_tune => Err(NEEDS_GUARDIAN.into()),
         // Knobs of single CPUs need a CPU.
         State::NotTuned { .. } => {
-            let affinity = cpu.filter(|_| matches!(name, "siblings" | "irqs" | "services"));
+            let affinity = cpu.filter(|_| matches!(name, "irqs" | "services"));
             let affinity = affinity.map(StepChange::Affinity);
             Ok(affinity.into_iter().chain([StepChange::Knob(name.into())]).collect())
         }
@@ -208,10 +198,6 @@ pub fn union<'a>(steps: impl Iterator<Item = &'a AdviceStep>) -> Vec<StepChange>
     }
     if changes.contains(&StepChange::RealTime) {
         changes.retain(|change| *change != StepChange::Nice);
-    }
-    if changes.contains(&StepChange::Shield) {
-        // The shield keeps the siblings idle.
-        changes.retain(|change| *change != StepChange::Knob("siblings".into()));
     }
     if changes.contains(&StepChange::AllKnobs) {
         add_all_knobs(&mut changes);

@@ -101,8 +101,8 @@ fn line(out: &mut String, report: &KnobReport, is_verbose: bool) {
 
 fn state(knob: &Knob, reading: &Reading) -> String {
     match (knob.name, &reading.state) {
-        ("turbo" | "turbo-register", State::Fine { .. }) => "off".to_owned(),
-        ("turbo" | "turbo-register", State::NotTuned { .. }) => "on -> off".to_owned(),
+        ("turbo", State::Fine { .. }) => "off".to_owned(),
+        ("turbo", State::NotTuned { .. }) => "on -> off".to_owned(),
         (_, State::NotTuned { .. }) if words::is_unit(knob) && knob.name != "services" => {
             format!("running: {} -> stopped", words::units(&reading.settings))
         }

@@ -23,13 +23,6 @@ pub fn planned(planned: &[KnobPlan]) -> String {
                     let unit = path.rsplit('/').next().unwrap_or(path);
                     writeln!(text, "systemctl stop {unit}  # {}", knob.name)
                 }
-                Some(Format::MsrBit { register, bit }) => {
-                    writeln!(
-                        text,
-                        "# {}: bit {bit} of register {register:#x} in /{path} = {wanted}",
-                        knob.name
-                    )
-                }
                 Some(Format::Affinity) => {
                     let pid = path.split('/').nth(1).unwrap_or(path);
                     writeln!(

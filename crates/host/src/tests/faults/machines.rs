@@ -7,7 +7,7 @@ pub(super) fn text(name: &str) -> String {
     match name {
         "groups v2" => COMMON.to_owned() + HWP + GROUPS_V2,
         "systemd" => COMMON.to_owned() + BOOST + SYSTEMD,
-        "groups v1" => COMMON.to_owned() + REGISTER + HOTPLUG + GROUPS_V1,
+        "groups v1" => COMMON.to_owned() + THREADS + GROUPS_V1,
         _ => panic!("there is no machine {name}"),
     }
 }
@@ -17,7 +17,7 @@ pub(super) fn knobs(name: &str) -> &'static [&'static str] {
     match name {
         "groups v2" => &["governor", "turbo", "irqs"],
         "systemd" => &["irqbalance", "governor", "turbo"],
-        _ => &["siblings", "turbo-register", "kthreads"],
+        _ => &["irqs", "kthreads"],
     }
 }
 
@@ -55,22 +55,12 @@ const BOOST: &str = "\
     sys/devices/system/cpu/cpufreq/policy0/schedutil/rate_limit_us = 500\n\
     sys/devices/system/cpu/cpufreq/policy0/boost = 1\n";
 
-/// acpi-cpufreq of Intel: turbo is a bit of a register, which [`super::Fixture`] writes. One kernel thread can be
-/// moved.
-const REGISTER: &str = "\
-    proc/cpuinfo = vendor_id\\t: GenuineIntel\n\
-    sys/devices/system/cpu/cpufreq/policy0/scaling_driver = acpi-cpufreq\n\
+/// One kernel thread can be moved.
+const THREADS: &str = "\
     proc/2/stat = 2 (kthreadd) S 0 0 0 0 -1 69238848 0 0 0 0 0 3 0 0 20 0 1 0 25 0 0\n\
     proc/2/task/2/children = 40\n\
     proc/40/stat = 40 (kswapd0) S 2 0 0 0 -1 2099264 0 0 0 0 0 3 0 0 20 0 1 0 26 0 0\n\
     proc/40/status = Cpus_allowed_list:\\t0-3\n";
-
-/// CPUs can be unplugged.
-const HOTPLUG: &str = "\
-    sys/devices/system/cpu/possible = 0-3\n\
-    sys/devices/system/cpu/present = 0-3\n\
-    sys/devices/system/cpu/smt/active = 1\n\
-    sys/devices/system/cpu/cpu3/online = 1\n";
 
 /// Before Linux 6.2: the end of a partition gives each task all CPUs.
 const GROUPS_V2: &str = "\
@@ -94,7 +84,7 @@ const SYSTEMD: &str = "\
     fake/systemctl/list-timers --no-pager --output:json = [{\"next\":1,\"unit\":\"fstrim.timer\"}]\n\
     fake/systemctl/is-active -- fstrim.timer = active\n";
 
-/// A set of another program has CPUs 2 and 3. The second goes when the siblings of CPU 1 go.
+/// A set of another program has CPUs 2 and 3.
 const GROUPS_V1: &str = "\
     proc/sys/kernel/osrelease = 5.10.0\n\
     proc/self/mountinfo = 1 2 0:3 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\

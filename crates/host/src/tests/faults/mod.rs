@@ -60,9 +60,6 @@ struct Fixture {
 impl Fixture {
     fn new(name: &str) -> Self {
         let (directory, host) = expand(&machines::text(name));
-        if name == "groups v1" {
-            super::machines::registers(directory.path(), 4);
-        }
         let host = kernel::with_kernel(host);
         let before = kernel::files(&host.root);
         Self { root: host.root, _directory: directory, before }
