@@ -9,12 +9,9 @@ use crate::value_format::parse_cpu_mask;
 use model::values::name_cpus;
 
 const CPU: &str = "sys/devices/system/cpu";
-const QUEUES: &str = "sys/devices/virtual/workqueue";
 const NET: &str = "sys/class/net";
 /// Centiseconds between two rounds of writing back: one minute leaves room for a benchmark, and loses no more.
 const WRITEBACK_CS: u64 = 6000;
-/// Longest allowed wake-up time, µs, as in the knob `idle-states`.
-const LATENCY_US_MAX: u64 = 10;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
@@ -47,22 +44,6 @@ pub(super) const KNOBS: &[Knob] = &[
         by_default: false,
         look: fair_server,
     },
-    Knob {
-        name: "deep-idle",
-        group: Group::Frequency,
-        noise: "each idle state above 10 µs by its own switch; `idle-states` has one limit for all and costs less",
-        files: &[number("sys/devices/system/cpu/cpu#/cpuidle/state#/disable")],
-        needs: "root",
-        sure: Confidence::Documented,
-        by_default: false,
-        look: deep_idle,
-    },
-    row(
-        "workqueue-masks",
-        Group::Topology,
-        "queues like `writeback` have masks of their own; the kernel applies that of `workqueues` on top",
-        workqueue_masks,
-    ),
     row(
         "network-queues",
         Group::Topology,
@@ -100,37 +81,6 @@ fn fair_server(knob: &Knob, machine: &Machine<'_>) -> Reading {
         (format!("sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), "0".to_owned())
     });
     knob.compare(machine.host, wanted, "this kernel has no fair server, or debugfs is not mounted")
-}
-
-fn deep_idle(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let host = machine.host;
-    let mut wanted = Vec::new();
-    for cpu in chosen(machine) {
-        let directory = format!("{CPU}/cpu{cpu}/cpuidle");
-        for state in host.list(&directory).iter().filter(|name| name.starts_with("state")) {
-            let latency_us = host.read_value::<u64>(format!("{directory}/{state}/latency"));
-            if latency_us.is_some_and(|us| us > LATENCY_US_MAX) {
-                wanted.push((format!("{directory}/{state}/disable"), "1".to_owned()));
-            }
-        }
-    }
-    knob.compare(host, wanted, "no idle state takes longer than 10 µs to leave")
-}
-
-fn workqueue_masks(_: &Knob, machine: &Machine<'_>) -> Reading {
-    let names = machine.host.list(QUEUES);
-    let masks: Vec<String> = names
-        .iter()
-        .filter_map(|name| {
-            let mask =
-                parse_cpu_mask(&machine.host.read(format!("{QUEUES}/{name}/cpumask"))?).ok()?;
-            Some(name_cpus(&mask))
-        })
-        .collect();
-    match masks.len() {
-        0 => Reading::absent("no queue shows a mask of its own"),
-        n => Reading::reported(format!("{} ({n} of them)", distinct(masks.iter()))),
-    }
 }
 
 /// The masks of a network device's queue, with the direction of the packets (Documentation/networking/scaling.rst,
@@ -210,10 +160,6 @@ mod tests {
     use crate::knobs::{State, knob};
 
     const MACHINE: &str = "sys/devices/system/cpu/online = 0-3\n\
-        sys/devices/system/cpu/cpu2/cpuidle/state1/latency = 2\n\
-        sys/devices/system/cpu/cpu2/cpuidle/state1/disable = 0\n\
-        sys/devices/system/cpu/cpu2/cpuidle/state2/latency = 133\n\
-        sys/devices/system/cpu/cpu2/cpuidle/state2/disable = 0\n\
         sys/devices/system/cpu/cpu{0-2}/microcode/version = 0x42\n\
         sys/devices/system/cpu/cpu3/microcode/version = 0x43\n\
         sys/devices/system/cpu/vulnerabilities/l1tf = Not affected\n\
@@ -224,7 +170,6 @@ mod tests {
         sys/class/net/eth0/queues/rx-1/rps_cpus = 3\n\
         sys/class/net/eth0/queues/tx-0/xps_cpus = 4\n\
         sys/class/net/eth0/queues/tx-1/xps_cpus = 1\n\
-        sys/devices/virtual/workqueue/writeback/cpumask = f\n\
         proc/sys/vm/dirty_writeback_centisecs = 500\n\
         proc/sys/vm/compaction_proactiveness = 20\n";
 
@@ -244,14 +189,11 @@ mod tests {
 
     #[test]
     fn each_is_read_for_the_cpus_of_the_benchmark() {
-        let state = "sys/devices/system/cpu/cpu2/cpuidle/state2/disable";
-        check("deep-idle", &[(state, "1")], "0");
         let server = "sys/kernel/debug/sched/fair_server/cpu2/runtime";
         check("fair-server", &[(server, "0")], "50000000");
         check("writeback", &[("proc/sys/vm/dirty_writeback_centisecs", "6000")], "500");
         check("compaction", &[("proc/sys/vm/compaction_proactiveness", "0")], "20");
         check("network-queues", &[], "eth0/rx-0 to CPUs 2-3, eth0/tx-0 from CPU 2");
-        check("workqueue-masks", &[], "CPUs 0-3 (1 of them)");
         check("vulnerabilities", &[], "mitigated: spectre_v1; not: mds");
         check("microcode", &[], "0x42, 0x43");
     }

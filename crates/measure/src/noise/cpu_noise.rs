@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::core_probes::CoreProbes;
 use crate::noise::counts::{CpuCounts, MachineCounts};
-use crate::noise::registers;
 use crate::noise::sampler::LoopObservation;
 use crate::noise::ticks::LoopClock;
 use crate::noise::trace::{Segment, Trace};
@@ -71,10 +70,6 @@ pub struct CpuNoise {
     pub n_lost_events: u64,
     /// Probes of the core just before and after the loop.
     pub core: CoreProbes,
-    /// Clock of the CPU while the loop ran, as a multiple of the nominal one.
-    pub clock_ratio: Option<f64>,
-    /// System management interrupts while the loop ran: the kernel does not see these pauses.
-    pub n_firmware: Option<u64>,
 }
 
 pub const EDGES_NS: [u64; 6] = [1_000, 3_000, 10_000, 100_000, 1_000_000, 10_000_000];
@@ -86,8 +81,6 @@ pub struct CpuMeasurements<'a> {
     pub watched: &'a LoopObservation,
     pub seen: Option<&'a CpuTraces>,
     pub counted: CpuCounts,
-    /// Counts of the CPU's registers.
-    pub registers: registers::RegisterCounts,
 }
 
 /// Combines the measurements of a CPU.
@@ -131,8 +124,6 @@ pub fn combine(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
             trace.segments(end_ns).iter().map(inside).sum()
         }),
         n_lost_events: trace.map_or(0, |trace| trace.n_lost),
-        clock_ratio: known.registers.clock_ratio,
-        n_firmware: known.registers.n_firmware,
     }
 }
 

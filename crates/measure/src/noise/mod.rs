@@ -8,7 +8,6 @@ pub mod core_probes;
 mod counts;
 mod cpu_noise;
 mod points;
-mod registers;
 mod runs;
 mod sampler;
 mod ticks;

@@ -8,7 +8,6 @@ use crate::noise::counts::KernelCounts;
 use crate::noise::cpu_noise::{
     ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, combine, quietest,
 };
-use crate::noise::registers::Registers;
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
@@ -53,7 +52,6 @@ pub fn watch(
     let settings =
         SamplerSettings { cpus: request.cpus.clone(), length_ns: request.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
-    let mut registers = Registers::default();
     let mut gaps = Vec::new();
     let mut before = KernelCounts::default();
     let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
@@ -62,9 +60,6 @@ pub fn watch(
         let (opened, missing) = Tracer::open(threads, host, request.points);
         *tracer.borrow_mut() = opened;
         gaps = missing;
-        let (counting, missing) = Registers::open(host, threads);
-        registers = counting;
-        gaps.extend(missing);
         before = KernelCounts::read(host, &request.cpus);
     };
     let sampler::SamplerOutcome { watched, refused, was_interrupted } =
@@ -72,7 +67,6 @@ pub fn watch(
             tracer.borrow_mut().drain();
             look();
         })?;
-    let registers = registers.read();
     let after = KernelCounts::read(host, &request.cpus);
     gaps.extend(refused.into_iter().map(not_watched));
     let seen = tracer.into_inner().finish();
@@ -83,9 +77,7 @@ pub fn watch(
         .map(|watched| {
             let seen = seen.iter().find(|seen| seen.cpu == watched.cpu);
             let counted = after.since(&before, watched.cpu, own);
-            let registers = registers.iter().find(|of| of.cpu == watched.cpu).copied();
-            let registers = registers.unwrap_or_default();
-            combine(&CpuMeasurements { watched, seen, counted, registers }, is_virtual)
+            combine(&CpuMeasurements { watched, seen, counted }, is_virtual)
         })
         .collect();
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {

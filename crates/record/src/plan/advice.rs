@@ -47,7 +47,7 @@ pub const TOGETHER: &str = "all together";
 const COLD_CACHE: &str = "cold cache";
 
 /// Knobs that are steps of their own on machines that have them.
-const KNOBS: [&str; 7] = ["governor", "epp", "turbo", "deep-idle", "irqs", "autogroup", "services"];
+const KNOBS: [&str; 6] = ["governor", "epp", "turbo", "irqs", "autogroup", "services"];
 /// `malloc` asks for huge pages by madvise(2) (glibc 2.35, manual, "Memory Allocation Tunables").
 pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";

@@ -22,7 +22,7 @@ const TAKEN_MIN: f64 = 0.01;
 
 impl DocumentBody for NoiseReport {
     const NAME: &'static str = "noise";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 }
 
 impl DocumentBody for RecordLedger {

@@ -134,17 +134,11 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
     if cpu.was_moved {
         all.push("the CPU was taken away: it went offline, or out of the cpuset; the loop ended on another one".into());
     }
-    if let Some(ratio) = cpu.clock_ratio {
-        all.push(format!("its clock: {} x nominal", uncertain::fixed(ratio, 3)));
-    }
     if cpu.core.n_shared > 0 {
         all.push(format!(
             "the other hardware thread of its core was busy in {} of {} probes before and after the loop",
             cpu.core.n_shared, cpu.core.n
         ));
-    }
-    if let Some(n) = cpu.n_firmware.filter(|&n| n > 0) {
-        all.push(format!("the firmware took it over {n} times (SMI), unseen by the kernel"));
     }
     if cpu.n_lost_events > 0 {
         all.push(format!(

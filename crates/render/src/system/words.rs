@@ -43,8 +43,6 @@ fn word(knob: &Knob, value: &str) -> String {
             Some(ns) => format!("{} ms of each period", ns / 1_000_000),
             None => value.into(),
         },
-        ("deep-idle", "0") => "allowed".into(),
-        ("deep-idle", "1") => "not allowed".into(),
         ("perf-rate", rate) => format!("up to {rate} samples/s"),
         ("rt-throttling", "-1") => "no limit".into(),
         ("rt-throttling", us) => format!("{us} µs of each period"),

@@ -1,6 +1,5 @@
 use super::*;
 use crate::noise::attribute::Pause;
-use crate::noise::registers::RegisterCounts;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 
 fn watched(pauses: &[(u64, u64)]) -> LoopObservation {
@@ -24,8 +23,7 @@ fn ns_of(noise: &CpuNoise, source: &NoiseSource) -> i64 {
 
 /// A CPU of a virtual machine.
 fn of(watched: &LoopObservation, seen: Option<&CpuTraces>, counted: CpuCounts) -> CpuNoise {
-    let registers = RegisterCounts::default();
-    let found = combine(&CpuMeasurements { watched, seen, counted, registers }, true);
+    let found = combine(&CpuMeasurements { watched, seen, counted }, true);
     let sum: i64 = found.ledger.entries.iter().map(|entry| entry.ns).sum();
     assert_eq!(sum.cast_unsigned(), found.stolen_ns);
     found
@@ -92,15 +90,7 @@ fn a_cpu_with_tracepoints_and_steal() {
     let seen = CpuTraces { cpu: 1, switches: Trace::default(), points: Some(points) };
     let counted = CpuCounts { steal_ns: 10_000_000, ..CpuCounts::default() };
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000_000)]);
-    let found = combine(
-        &CpuMeasurements {
-            watched: &watched,
-            seen: Some(&seen),
-            counted,
-            registers: RegisterCounts::default(),
-        },
-        false,
-    );
+    let found = combine(&CpuMeasurements { watched: &watched, seen: Some(&seen), counted }, false);
     assert_eq!((ns_of(&found, &tick), ns_of(&found, &NoiseSource::Crossing)), (3_000, 1_000));
     assert_eq!(ns_of(&found, &NoiseSource::Steal), 10_000_000);
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 20_005_000);
@@ -184,12 +174,8 @@ fn a_timeline_ends_where_the_room_does() {
 fn the_quietest_are_named_only_if_they_differ() {
     let cpu = |cpu, stolen_ns, was_moved| {
         let watched = LoopObservation::default();
-        let known = CpuMeasurements {
-            watched: &watched,
-            seen: None,
-            counted: CpuCounts::default(),
-            registers: RegisterCounts::default(),
-        };
+        let known =
+            CpuMeasurements { watched: &watched, seen: None, counted: CpuCounts::default() };
         CpuNoise { cpu, stolen_ns, was_moved, ..combine(&known, false) }
     };
     let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];

@@ -31,8 +31,6 @@ fn with_every_trouble() -> NoiseReport {
         n_faults: Some(0),
         core: CoreProbes { n: 100, n_shared: 31 },
         n_lost_events: 5,
-        clock_ratio: Some(1.234),
-        n_firmware: Some(2),
     };
     NoiseReport {
         clock: ClockReport {
@@ -68,20 +66,13 @@ fn what_went_wrong_is_said_of_many_cpus() {
         n_overflown: 0,
         was_moved: false,
         n_lost_events: 0,
-        clock_ratio: None,
-        n_firmware: None,
         ..observed.cpus[0].clone()
     };
     observed.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
     let text = report(&observed, Depth::Verbose, &Styles::plain());
-    for part in [
-        "   CPU 3: 7 pauses did not fit",
-        "taken away",
-        "1.234 x",
-        "2 times (SMI)",
-        "31 of 100 probes",
-        "dropped 5 events",
-    ] {
+    for part in
+        ["   CPU 3: 7 pauses did not fit", "taken away", "31 of 100 probes", "dropped 5 events"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("CPU 4: "), "{text}");
