@@ -16,7 +16,7 @@ mod dotnet;
 pub mod edit;
 mod file_format;
 #[cfg(test)]
-mod file_tests;
+mod tests;
 mod github_action;
 mod gnu_time;
 mod go;

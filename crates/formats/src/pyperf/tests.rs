@@ -1,4 +1,4 @@
-//! Old versions, precedence and metadata. `convert::file_tests` tests the values.
+//! Old versions, precedence and metadata. `crate::tests` tests the values.
 
 use std::num::NonZeroU64;
 

@@ -54,10 +54,4 @@ pub enum TaskEventKind {
 }
 
 #[cfg(test)]
-mod property;
-#[cfg(test)]
-mod simulated;
-#[cfg(test)]
-mod simulated_task;
-#[cfg(test)]
 mod tests;

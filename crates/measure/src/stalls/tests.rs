@@ -1,5 +1,9 @@
 //! The records of single cases.
 
+mod property;
+mod simulated;
+mod simulated_task;
+
 use crate::proc_counts::{CpuTimes, Waits};
 use crate::stalls::TaskEventKind::{
     Ended, Executes, In, Made, Out, Preempted, WokenBy, WokenByInterrupt,

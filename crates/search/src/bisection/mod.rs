@@ -9,6 +9,7 @@ mod posterior;
 mod rules;
 mod search;
 #[cfg(test)]
+#[path = "tests/simulation.rs"]
 mod simulation;
 
 pub use answer::{Answer, Relation, answer};

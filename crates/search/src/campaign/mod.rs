@@ -6,6 +6,7 @@
 //! attempt's level, so both together have the level. [`stats::online`] has the levels, and the proof.
 
 #[cfg(test)]
+#[path = "tests/simulation.rs"]
 mod simulation;
 
 use schemars::JsonSchema;

@@ -9,6 +9,7 @@ mod outcome;
 mod rounds;
 mod selection;
 #[cfg(test)]
+#[path = "tests/simulation.rs"]
 mod simulation;
 
 pub use confirmation::{LogRatio, RaceRules};

@@ -9,7 +9,7 @@
 //! A task belongs to the run if the first task, or another task of the run, made it. It also has a CPU while it gives
 //! back its memory, which no record shows, if it is waited for.
 
-use crate::stalls::simulated_task::{Action, Random, SimulatedState, SimulatedTask};
+use crate::stalls::tests::simulated_task::{Action, Random, SimulatedState, SimulatedTask};
 use crate::stalls::{TaskEvent, TaskEventKind};
 
 pub const STEP_NS: u64 = 200_000;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use crate::proc_counts::{CpuTimes, Waits};
-use crate::stalls::simulated::{FIRST, STEP_NS, Simulated, simulate};
-use crate::stalls::simulated_task::Random;
+use crate::stalls::tests::simulated::{FIRST, STEP_NS, Simulated, simulate};
+use crate::stalls::tests::simulated_task::Random;
 use crate::stalls::{RunTimes, Stall, TaskEvent, TaskEventKind, TracedRun, add_up};
 
 /// Default number of schedules.
