@@ -15,8 +15,6 @@ mod directory;
 mod dotnet;
 pub mod edit;
 mod file_format;
-#[cfg(test)]
-mod tests;
 mod github_action;
 mod gnu_time;
 mod go;
@@ -37,6 +35,8 @@ mod results;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 mod source;
+#[cfg(test)]
+mod tests;
 mod text;
 mod times;
 mod units;

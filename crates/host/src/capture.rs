@@ -23,7 +23,7 @@ pub fn capture(host: &Host, date: &str) -> String {
     for bench in [vec![], bench_cpus(&host, None).unwrap_or_default(), recommend(&table).cpus] {
         drop(SystemReport::new(&host, bench, false, None, None));
     }
-    drop(boot::BootAdvice::new(&host, &table, None, false, false));
+    drop(boot::BootAdvice::new(&host, &table, None, false));
     for path in ["proc/interrupts", "proc/uptime", "proc/sys/kernel/random/boot_id"] {
         touched.add(Path::new(path));
     }

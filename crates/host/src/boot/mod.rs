@@ -3,7 +3,6 @@
 
 mod entry;
 mod loaders;
-mod quiet;
 
 use serde::Serialize;
 
@@ -13,7 +12,6 @@ use model::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 pub use entry::remove_entry;
 pub use loaders::Loader;
-pub(super) use quiet::noisy_services;
 
 /// Kernel parameters for a machine.
 #[derive(Debug, Serialize)]
@@ -42,7 +40,6 @@ impl BootAdvice {
         table: &[CpuRow],
         asked: Option<&[usize]>,
         no_smt: bool,
-        is_quiet: bool,
     ) -> Result<Self, Prose> {
         let recommendation = recommend(table);
         let (cpus, recommended) = match asked {
@@ -59,9 +56,6 @@ impl BootAdvice {
         let others: Vec<usize> = online.filter(|cpu| !cpus.contains(cpu)).collect();
         let running = Running::read(host);
         let mut parameters = parameters(&running, &cpus, &others);
-        if is_quiet {
-            parameters.extend(quiet::parameters(host, &running.line));
-        }
         let smt = smt(&running);
         let mut others_known = others_known(&running);
         if no_smt {

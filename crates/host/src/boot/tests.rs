@@ -4,7 +4,7 @@ use crate::{fixture_names, read_cpu_table};
 
 fn advice(name: &str, asked: Option<&[usize]>, no_smt: bool) -> Result<BootAdvice, Prose> {
     let (_directory, host) = fixture(name);
-    BootAdvice::new(&host, &read_cpu_table(&host, None), asked, no_smt, false)
+    BootAdvice::new(&host, &read_cpu_table(&host, None), asked, no_smt)
 }
 
 fn states(advice: &BootAdvice) -> Vec<&BootState> {
@@ -113,35 +113,7 @@ fn every_machine_is_told_how() {
         }
     }
     let (_directory, host) = expand("sys/devices/system/cpu/online = 0-3\n");
-    let found =
-        BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false, false).unwrap();
+    let found = BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false).unwrap();
     let names: Vec<_> = found.loaders.iter().map(|loader| loader.name).collect();
     assert_eq!(names, ["GRUB", "systemd-boot"]);
-}
-
-/// After such a boot nothing is missing.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
-fn a_quiet_boot_leaves_out_what_runs_and_makes_noise() {
-    let (_directory, host) = expand(
-        "sys/devices/system/cpu/online = 0-3\n\
-         sys/devices/system/cpu/possible = 0-3\n\
-         sys/devices/system/cpu/nohz_full = \n\
-         proc/cmdline = root=UUID=1 ro quiet isolcpus=3\n\
-         proc/1/comm = systemd\n\
-         sys/fs/cgroup/system.slice/cron.service/cgroup.procs = 7\n\
-         sys/fs/cgroup/system.slice/ssh.service/cgroup.procs = 8\n",
-    );
-    let line = || {
-        let table = read_cpu_table(&host, None);
-        BootAdvice::new(&host, &table, Some(&[2, 3]), false, true).unwrap().line
-    };
-    let expected = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1 \
-        systemd.unit=multi-user.target systemd.mask=timers.target systemd.mask=cron.service \
-        consoleblank=0 vt.global_cursor_default=0";
-    assert_eq!(line(), expected);
-    std::fs::write(host.root.join("proc/cmdline"), format!("root=UUID=1 {expected}")).unwrap();
-    std::fs::write(host.root.join("sys/devices/system/cpu/isolated"), "2-3").unwrap();
-    std::fs::write(host.root.join("sys/devices/system/cpu/nohz_full"), "2-3").unwrap();
-    assert_eq!(line(), "");
 }

@@ -90,27 +90,7 @@ pub(super) const KNOBS: &[Knob] = &[
         huge_pages,
     ),
     row("swap", Group::Memory, "what was swapped out comes back with a major fault", swap),
-    row(
-        "minimal-target",
-        Group::Kernel,
-        "services that start work by themselves run on any CPU; a minimal target has none of them",
-        minimal_target,
-    ),
 ];
-
-/// Compares what runs with what a quiet boot would run.
-fn minimal_target(_: &Knob, machine: &Machine<'_>) -> Reading {
-    match noisy_services(machine.host) {
-        None => Reading::absent("no service of systemd is seen here"),
-        Some(names) if names.is_empty() => {
-            Reading::reported("nothing runs that a quiet boot leaves out")
-        }
-        Some(names) => Reading::advised(
-            format!("running: {}", names.join(", ")),
-            "a quiet boot leaves them out; see `stillwell system boot --quiet`",
-        ),
-    }
-}
 
 fn virtualisation(_: &Knob, machine: &Machine<'_>) -> Reading {
     match &machine.virtualisation {

@@ -156,11 +156,8 @@ pub struct SystemBoot {
     /// The CPUs that benchmarks are to have, for example 2,3 [default: the recommended ones]
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<Cpus>,
-    /// Also boot without a graphical session, timers, and the services that make noise now
-    #[arg(long)]
-    pub quiet: bool,
     /// Remove the entry that earlier versions could add to the menu of GRUB or systemd-boot
-    #[arg(long, requires = "quiet", conflicts_with_all = ["json", "cpus", "no_smt"])]
+    #[arg(long, conflicts_with_all = ["json", "cpus", "no_smt"])]
     pub remove: bool,
     /// Boot with one thread of each core only
     #[arg(long)]

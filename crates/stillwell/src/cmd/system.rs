@@ -82,7 +82,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     }
     let table = with_hidden_siblings(read_cpu_table(&host, None), &hidden_siblings(&host));
     let cpus = named_cpus(verb.cpus.as_ref());
-    let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt, verb.quiet)?;
+    let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt)?;
     if verb.json {
         shown::boot_json(&mut terminal::data(), &advice)?;
     } else {
