@@ -7,7 +7,7 @@ use std::io;
 
 use anyhow::Result;
 
-use crate::absent::{self, Waiting};
+use crate::absent;
 use crate::files::{Foreign, is_gone, reason_unread};
 use crate::journal::{self, Distrusted, Item, Store};
 use crate::knobs::Undo;

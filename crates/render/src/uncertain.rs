@@ -1,14 +1,10 @@
 //! A number and its error as text (docs/methodology.md, "How numbers are
 //! written"). The error has two digits; the number is rounded to the same place.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 /// Separates a number from its error in plain text.
 const PLUS_MINUS: &str = " +- ";
-/// The sign in documents, and in plain text with `--unicode`.
+/// The sign in documents.
 pub const PLUS_MINUS_SIGN: &str = " ± ";
-/// Set once before any output: a property of the terminal, like anstream's choice of colours.
-static IS_UNICODE: AtomicBool = AtomicBool::new(false);
 
 /// Decimal exponents of numbers without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
@@ -20,32 +16,21 @@ const DIGITS_OF_TIE: usize = 40;
 /// A value with its error: `1254.8 +- 6.2`. Both are rounded half to even, from the exact value of the double. Without a
 /// usable error (none, 0, infinite, NaN) the value has full precision.
 pub fn format(value: f64, err: Option<f64>) -> String {
-    let is_unicode = IS_UNICODE.load(Ordering::Relaxed);
-    format_with(value, err, if is_unicode { PLUS_MINUS_SIGN } else { PLUS_MINUS })
-}
-
-/// Makes [`format`] write `±`, for `--unicode`.
-pub fn use_unicode() {
-    IS_UNICODE.store(true, Ordering::Relaxed);
+    let Some(err) = err else { return full(value) };
+    if !has_digits(value, err) {
+        let err = if is_rounding(value, err) { 0.0 } else { err };
+        return format!("{}{PLUS_MINUS}{}", full(value), full(err));
+    }
+    let (value, err, exponent) = rounded(value, err);
+    if PLAIN_EXPONENTS.contains(&exponent) {
+        return format!("{}{PLUS_MINUS}{}", value.text(0), err.text(0));
+    }
+    format!("({}{PLUS_MINUS}{})e{exponent:+03}", value.text(exponent), err.text(exponent))
 }
 
 /// A text with `±` in place of the terminal's `+-`.
 pub fn signs(text: &str) -> String {
     text.replace(PLUS_MINUS, PLUS_MINUS_SIGN)
-}
-
-/// [`format`] with another sign.
-fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
-    let Some(err) = err else { return full(value) };
-    if !has_digits(value, err) {
-        let err = if is_rounding(value, err) { 0.0 } else { err };
-        return format!("{}{plus_minus}{}", full(value), full(err));
-    }
-    let (value, err, exponent) = rounded(value, err);
-    if PLAIN_EXPONENTS.contains(&exponent) {
-        return format!("{}{plus_minus}{}", value.text(0), err.text(0));
-    }
-    format!("({}{plus_minus}{})e{exponent:+03}", value.text(exponent), err.text(exponent))
 }
 
 /// A value rounded like [`format`], to the second digit of its error.
@@ -67,10 +52,9 @@ pub fn in_column(value: f64, err: f64) -> (String, Option<usize>) {
     if !has_digits(value, err) {
         return (format(value, Some(err)), None);
     }
-    let sign = if IS_UNICODE.load(Ordering::Relaxed) { PLUS_MINUS_SIGN } else { PLUS_MINUS };
     let (value, err, _) = rounded(value, err);
     let decimals = usize::try_from(-value.place).unwrap_or(0);
-    (format!("{}{sign}{}", value.text(0), err.text(0)), Some(decimals))
+    (format!("{}{PLUS_MINUS}{}", value.text(0), err.text(0)), Some(decimals))
 }
 
 /// A number with this many decimals, never `-0`.
@@ -280,13 +264,6 @@ mod tests {
         check(f64::NAN, Some(1.0), "NaN +- 1");
         check(1e22, None, "1e+22");
         check(-1.5e-7, None, "-1.5e-07");
-    }
-
-    #[test]
-    fn another_sign() {
-        assert_eq!(format_with(1254.8, Some(6.2), PLUS_MINUS_SIGN), "1254.8 ± 6.2");
-        assert_eq!(format_with(1.2345e-5, Some(1.234e-6), PLUS_MINUS_SIGN), "(1.23 ± 0.12)e-05");
-        assert_eq!(format_with(5.0, Some(0.0), PLUS_MINUS_SIGN), "5 ± 0");
     }
 
     #[test]

@@ -83,11 +83,7 @@ impl JournalEntry {
     pub(super) fn is_of_putting_back(&self) -> bool {
         matches!(
             self,
-            Self::Restoring { .. }
-                | Self::Waiting { .. }
-                | Self::Forgotten { .. }
-                | Self::Lowered
-                | Self::Plugged
+            Self::Restoring { .. } | Self::Waiting { .. } | Self::Forgotten { .. } | Self::Lowered
         )
     }
 }

@@ -1,6 +1,5 @@
 //! Settings that Stillwell only shows, because they need a reboot or a decision of the user.
 
-use crate::boot::noisy_services;
 use crate::knobs::knob::distinct;
 use crate::knobs::{Confidence, Group, Knob, Machine, Reading};
 use model::prose::prose;

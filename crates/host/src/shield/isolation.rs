@@ -45,9 +45,6 @@ impl ShieldKind {
 pub struct ShieldRequest {
     /// The CPUs, whole cores if possible. `None` asks for the recommended ones.
     pub cpus: Option<Vec<usize>>,
-    /// Whether version 1 also moves the kernel threads that can be moved. A partition always moves them.
-    #[serde(default)]
-    pub kernel_threads: bool,
     /// Whether the scheduler balances threads over the CPUs, for commands with several threads.
     #[serde(default)]
     pub balanced: bool,

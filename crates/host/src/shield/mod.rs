@@ -31,7 +31,6 @@ pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use tasks::{Mask, Masks};
-pub(super) use tasks::{Task, bind_again, bound, read_task};
 pub use verify::{Watch, expected_partition, verify};
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
@@ -66,7 +65,7 @@ pub fn plan(
         knobs: Vec::new(),
     };
     if how == ShieldKind::Cpusets {
-        version1::plan(host, &site, &mut raised, request.kernel_threads);
+        version1::plan(host, &site, &mut raised);
     } else {
         prepare(host, &mut raised);
     }
@@ -86,16 +85,12 @@ pub(crate) fn prepare(host: &Host, raised: &mut ShieldPlan) {
 
 /// Makes the shield and returns notes for the user. The journal must already have it. Errors: the shield cannot be
 /// made, with the reason. [`lower`] removes the parts that were made.
-pub fn raise(
-    host: &Host,
-    raised: &ShieldPlan,
-    kernel_threads: bool,
-) -> Result<Vec<String>, String> {
+pub fn raise(host: &Host, raised: &ShieldPlan) -> Result<Vec<String>, String> {
     let site = find(host);
     match raised.how {
         ShieldKind::Partition => version2::raise(host, &site, raised),
         ShieldKind::DelegatedPartition => version2::raise_delegated(host, &site, raised),
-        ShieldKind::Cpusets => version1::raise(host, &site, raised, kernel_threads),
+        ShieldKind::Cpusets => version1::raise(host, &site, raised),
         ShieldKind::Boot | ShieldKind::Affinity => Ok(Vec::new()),
     }
 }

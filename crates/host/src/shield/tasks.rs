@@ -20,10 +20,10 @@ pub struct Mask {
 }
 
 #[derive(Debug)]
-pub(crate) struct Task {
-    pub(crate) tid: i32,
-    pub(crate) process: Process,
-    pub(crate) cpus: Vec<usize>,
+pub(super) struct Task {
+    pub(super) tid: i32,
+    pub(super) process: Process,
+    pub(super) cpus: Vec<usize>,
 }
 
 /// All threads of all readable processes.
@@ -33,7 +33,7 @@ pub(super) fn all(host: &Host) -> Vec<Task> {
 }
 
 /// A thread by its own number. Every thread has such a directory, although /proc lists only leaders (proc(5)).
-pub(crate) fn read_task(host: &Host, tid: u32) -> Option<Task> {
+pub(super) fn read_task(host: &Host, tid: u32) -> Option<Task> {
     read(host, tid, tid)
 }
 
@@ -45,7 +45,7 @@ fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
 }
 
 /// Movable tasks that are bound to fewer CPUs than are online.
-pub(crate) fn bound(host: &Host, online: &[usize]) -> Masks {
+pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
     let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
         tid: task.tid,
@@ -57,7 +57,7 @@ pub(crate) fn bound(host: &Host, online: &[usize]) -> Masks {
 
 /// Restores the CPU masks of tasks, limited to the CPUs `within`, except for ended tasks and those with the right mask.
 /// Returns the masks that could not be restored, with reasons.
-pub(crate) fn bind_again(
+pub(super) fn bind_again(
     host: &Host,
     masks: &Masks,
     within: Option<&[usize]>,

@@ -9,7 +9,7 @@ use crate::fixture::expand;
 use crate::journal::Store;
 use crate::restore::take_down;
 use crate::shield::fake::set;
-use crate::shielding::{put_in_force, strays};
+use crate::shielding::put_in_force;
 
 const CPUS: &str = "sys/devices/system/cpu/online = 0-3\n\
                     sys/devices/system/cpu/cpu{0-1}/topology/core_cpus_list = 0-1\n\
@@ -67,12 +67,7 @@ fn shield(host: &Host) -> (ShieldPlan, Isolation) {
     let mut store = open(host);
     store.begin(host, false, 0, 0).unwrap();
     let placement = place(host, None, &[]).unwrap();
-    let request = ShieldRequest {
-        cpus: None,
-        kernel_threads: false,
-        balanced: false,
-        hidden_siblings: Vec::new(),
-    };
+    let request = ShieldRequest { cpus: None, balanced: false, hidden_siblings: Vec::new() };
     put_in_force(host, &mut store, &placement, Vec::new(), &request).unwrap()
 }
 

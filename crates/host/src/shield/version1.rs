@@ -26,28 +26,14 @@ pub(super) fn system(site: &Site) -> Option<String> {
 }
 
 /// Records task masks before anything is written, because moving a task binds it to all CPUs of its new set.
-pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan, kernel_threads: bool) {
+pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     let Ok(point) = &site.version_1 else { return };
     let all = host.read(format!("{point}/cpuset.cpus"));
     let all = all.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
-    let mut masks = tasks::bound(host, &all);
-    if !kernel_threads {
-        let kernel: Vec<i32> = tasks::all(host)
-            .iter()
-            .filter(|t| t.process.is_kernel_thread())
-            .map(|t| t.tid)
-            .collect();
-        masks.0.retain(|mask| !kernel.contains(&mask.tid));
-    }
-    raised.masks = masks;
+    raised.masks = tasks::bound(host, &all);
 }
 
-pub(super) fn raise(
-    host: &Host,
-    site: &Site,
-    raised: &ShieldPlan,
-    kernel_threads: bool,
-) -> Result<Vec<String>, String> {
+pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec<String>, String> {
     let point = site.version_1.clone()?;
     let mut notes = Vec::new();
     let mems = host.read(format!("{point}/cpuset.mems")).unwrap_or_default();
@@ -71,7 +57,7 @@ pub(super) fn raise(
             notes.extend(explain::overlap(host, &point, super::OURS, &raised.cpus));
         }
     }
-    move_all(host, &point, &format!("{point}/{SYSTEM}"), kernel_threads);
+    move_all(host, &point, &format!("{point}/{SYSTEM}"));
     bind_again(host, &raised.masks, Some(&rest));
     if let Some(note) = left_behind(host, &point, raised) {
         notes.push(note);
@@ -81,14 +67,12 @@ pub(super) fn raise(
 
 /// Moves the tasks of the root set until no movable ones are left. Before Linux 5.16 a task that is ending cannot be
 /// moved.
-fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
+fn move_all(host: &Host, point: &str, to: &str) {
     let (from, to) = (format!("{point}/tasks"), format!("{to}/tasks"));
     for _ in 0..ROUNDS {
-        let wanted = |task: &Task| {
-            task.process.is_movable() && (kernel_threads || !task.process.is_kernel_thread())
-        };
+        let tasks = tasks::all(host).into_iter();
         let movable: Vec<i32> =
-            tasks::all(host).into_iter().filter(wanted).map(|task| task.tid).collect();
+            tasks.filter(|task| task.process.is_movable()).map(|task| task.tid).collect();
         let inside = host.read_long(&from, TASKS_BYTES_MAX).unwrap_or_default();
         let inside = inside.lines().filter_map(|line| line.parse::<i32>().ok());
         let mut n_moved = 0;

@@ -27,7 +27,7 @@ pub fn put_in_force(
         // Whatever could not be read could not be put back either.
         if is_known {
             store.raise(&raised)?;
-            let why = match raise(host, &raised, request.kernel_threads) {
+            let why = match raise(host, &raised) {
                 Ok(more) => {
                     notes.extend(more);
                     break;

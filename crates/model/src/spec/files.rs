@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
-use crate::spec::run::{ExportOptions, NumberOptions};
+use crate::spec::run::ExportOptions;
 use crate::values::{FailOn, FileStatistic, Percent, TimShape};
 
 /// A verb that reads files.
@@ -43,8 +43,6 @@ pub struct ShowVerb {
     #[arg(long, value_name = "NUM", num_args = 0..=1, require_equals = true, conflicts_with_all = ["verbose", "json", "fail_on"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub slowest: Option<Option<u32>>,
-    #[command(flatten)]
-    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), or with above:VALUE when its
     /// time or other value is above this (above:20ms), with 3 when that cannot be told yet
     #[arg(long, value_name = "slower[:PCT]")]
@@ -65,8 +63,6 @@ pub struct StatsVerb {
     /// 1,6,4,6
     #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1)]
     pub tim: Option<Option<TimShape>>,
-    #[command(flatten)]
-    pub numbers: NumberOptions,
 }
 
 /// `check`.
@@ -174,8 +170,6 @@ pub struct CompareVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
     /// separate sessions it never can. With above:VALUE, when the value of a command of one record is above this
     #[arg(long, value_name = "slower[:PCT]")]

@@ -17,9 +17,7 @@ pub struct LoadVerb {
     /// Processes that are always ready to run: the load average goes to this and above
     #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub n: u32,
-    /// What they do, several in turn: cpu (compute), mem (copy memory), cache (take cache lines), io (write to an unnamed
-    /// file in $TMPDIR and wait for the disk), fork (make processes), timer (have the CPU interrupted), irq (packets to
-    /// themselves) [default: cpu]
+    /// What they do, several in turn: cpu (compute), mem (copy memory), fork (make processes) [default: cpu]
     #[arg(
         long,
         value_name = "KINDS",
@@ -48,28 +46,12 @@ pub enum LoadKind {
     Cpu,
     /// It copies memory, more than the caches hold.
     Mem,
-    /// It takes cache lines from others.
-    Cache,
-    /// It writes to a file without a name in $TMPDIR, and waits for the disk.
-    Io,
     /// It makes processes.
     Fork,
-    /// It has its CPU interrupted by a timer, 20 000 times a second.
-    Timer,
-    /// It sends packets to itself: software interrupts.
-    Irq,
 }
 
 impl LoadKind {
-    const ALL: [(Self, &str); 7] = [
-        (Self::Cpu, "cpu"),
-        (Self::Mem, "mem"),
-        (Self::Cache, "cache"),
-        (Self::Io, "io"),
-        (Self::Fork, "fork"),
-        (Self::Timer, "timer"),
-        (Self::Irq, "irq"),
-    ];
+    const ALL: [(Self, &str); 3] = [(Self::Cpu, "cpu"), (Self::Mem, "mem"), (Self::Fork, "fork")];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {

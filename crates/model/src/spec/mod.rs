@@ -37,8 +37,6 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::spec::run::NumberOptions;
-
 pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
 pub use campaign::CampaignVerb;
@@ -176,21 +174,6 @@ pub struct ManVerb {
     /// Write all pages into this directory, as a package needs them: stillwell.1, stillwell-run.1, ...
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub dir: Option<PathBuf>,
-}
-
-impl Verb {
-    /// Number format of the verb's text output.
-    pub fn numbers(&self) -> NumberOptions {
-        match self {
-            Self::Run(verb) => verb.spec.output.numbers,
-            Self::Timeit(verb) => verb.spec.session.output.numbers,
-            Self::Bench(verb) => verb.spec.session.output.numbers,
-            Self::Show(verb) => verb.numbers,
-            Self::Stats(verb) => verb.numbers,
-            Self::Compare(verb) => verb.numbers,
-            _ => NumberOptions::default(),
-        }
-    }
 }
 
 /// `mcp`.

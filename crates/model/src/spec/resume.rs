@@ -15,7 +15,7 @@ const ALLOWED_OF_BISECT: [&str; 7] =
 const ALLOWED_OF_RACE: [&str; 4] = ["resume", "as_root", "json", "style"];
 
 /// Ids of the arguments of `bench` that change only the machine or the output.
-const ALLOWED: [&str; 20] = [
+const ALLOWED: [&str; 19] = [
     "resume",
     "suite_schema",
     "tune",
@@ -25,7 +25,6 @@ const ALLOWED: [&str; 20] = [
     "shared",
     "json",
     "style",
-    "unicode",
     "verbose",
     "quiet",
     "append",

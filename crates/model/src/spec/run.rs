@@ -321,8 +321,6 @@ pub struct OutputOptions {
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
     #[command(flatten)]
-    pub numbers: NumberOptions,
-    #[command(flatten)]
     pub exports: ExportOptions,
 }
 
@@ -331,15 +329,6 @@ impl OutputOptions {
     pub fn driven(AnswerOptions { json, style }: AnswerOptions, record: Option<PathBuf>) -> Self {
         Self { record, json, style, ..Self::default() }
     }
-}
-
-/// How numbers are written.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct NumberOptions {
-    /// Write ± between a value and its error instead of +-. Two sessions of one program differ by more than twice their
-    /// combined errors in some 2 of 100 pairs
-    #[arg(long)]
-    pub unicode: bool,
 }
 
 /// Files for other programs; `-` is standard output.

@@ -39,9 +39,6 @@ pub struct ShieldOptions {
     /// Let the scheduler spread threads over the CPUs, for commands with several
     #[arg(long)]
     pub balance: bool,
-    /// With version 1 of control groups: move kernel threads too (version 2 always does)
-    #[arg(long)]
-    pub kthreads: bool,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

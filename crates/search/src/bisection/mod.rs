@@ -9,8 +9,7 @@ mod posterior;
 mod rules;
 mod search;
 #[cfg(test)]
-#[path = "tests/simulation.rs"]
-mod simulation;
+mod tests;
 
 pub use answer::{Answer, Relation, answer};
 pub use graph::{Commit, CommitGraph};

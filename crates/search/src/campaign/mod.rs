@@ -5,10 +5,6 @@
 //! ends as soon as it can, and the confirmation, whose length is fixed beforehand. Each has the square root of the
 //! attempt's level, so both together have the level. [`stats::online`] has the levels, and the proof.
 
-#[cfg(test)]
-#[path = "tests/simulation.rs"]
-mod simulation;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+mod simulation;
+
 use super::*;
 
 fn program(command: &str) -> Program {

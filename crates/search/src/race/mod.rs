@@ -9,8 +9,7 @@ mod outcome;
 mod rounds;
 mod selection;
 #[cfg(test)]
-#[path = "tests/simulation.rs"]
-mod simulation;
+mod tests;
 
 pub use confirmation::{LogRatio, RaceRules};
 pub use course::{Race, RaceStep};

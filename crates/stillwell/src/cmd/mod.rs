@@ -65,7 +65,6 @@ pub use usage::{is_answer, mistake};
 
 use model::spec::{Request, Verb};
 use render::remedies::Audience;
-use render::uncertain;
 
 /// The names that a request's errors use for options.
 pub fn audience_of(request: &Request) -> Audience {
@@ -89,9 +88,6 @@ pub fn answer(request: Request) -> Result<u8> {
             return Ok(model::values::exit_code::SUCCESS);
         }
     };
-    if verb.numbers().unicode {
-        uncertain::use_unicode();
-    }
     rights::settle(&verb)?;
     parameter_files::read(&mut verb)?;
     print::fit_terminal();

@@ -29,7 +29,6 @@ pub fn shield(verb: &ShieldVerb) -> Result<u8> {
 fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
     shield::ShieldRequest {
         cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
-        kernel_threads: options.kthreads,
         balanced: options.balance,
         hidden_siblings: hidden_siblings(host),
     }

@@ -57,7 +57,6 @@ impl Guard {
         let request = shield::ShieldRequest {
             balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
             cpus: cpus.clone(),
-            kernel_threads: true,
             hidden_siblings: if process.isolate { hidden_siblings(&host) } else { Vec::new() },
         };
         let before = process.isolate.then(|| look(&host));
@@ -206,12 +205,8 @@ fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolat
 }
 
 fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
-    let request = shield::ShieldRequest {
-        cpus: None,
-        kernel_threads: false,
-        balanced: false,
-        hidden_siblings: Vec::new(),
-    };
+    let request =
+        shield::ShieldRequest { cpus: None, balanced: false, hidden_siblings: Vec::new() };
     let (mut raised, _) = shield::plan(host, placement, &request);
     if raised.how != ShieldKind::Boot {
         raised.how = ShieldKind::Affinity;

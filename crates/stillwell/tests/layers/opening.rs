@@ -14,7 +14,7 @@ pub fn sources_with(is_one: impl Fn(&str) -> bool) -> Vec<String> {
         for entry in directory.read_dir().unwrap().flatten() {
             let path = entry.path();
             let name = path.strip_prefix(&crates).unwrap().to_str().unwrap().replace("/src/", "/");
-            if ["tests", "fuzz", "fixture", "fake"].iter().any(|word| name.contains(word)) {
+            if ["tests", "fixture", "fake"].iter().any(|word| name.contains(word)) {
                 continue;
             }
             if path.is_dir() {

@@ -116,7 +116,7 @@ fn knobs_of(verb: FaultVerb, machine: &str) -> Vec<&'static Knob> {
 }
 
 fn request() -> ShieldRequest {
-    ShieldRequest { cpus: None, kernel_threads: true, balanced: false, hidden_siblings: Vec::new() }
+    ShieldRequest { cpus: None, balanced: false, hidden_siblings: Vec::new() }
 }
 
 /// A front end that asks for a guardian and ends at once. The guardian does everything before it looks at the socket

@@ -198,7 +198,7 @@ fn a_file_chooses_nothing_that_is_executed_read_or_written() {
     let taken = options.filter(|it| it.get_action().takes_values() && is_harmless(it));
     let taken: BTreeSet<&str> = taken.filter_map(Arg::get_long).collect();
     let taken: Vec<&str> = taken.into_iter().filter(|it| !REFUSED.contains(it)).collect();
-    let expected = "affinity aim alpha at-least attempts benchmark budget cache command-name control copies counter \
+    let expected = "affinity aim alpha at-least attempts benchmark budget command-name control copies counter \
                     decide-on duplicate env-padding estimand expect-exit fail-on filter gc ignore-failure \
                     inner-loops instructions layouts loops max-runs metrics min-runs min-time name nice numa of only \
                     order precision priority rate reference-name replays rlimit runs same sched seed select skip sort \

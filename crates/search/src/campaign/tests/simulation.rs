@@ -11,7 +11,7 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Spending, by_pairs};
 use stats::{Interval, Stream};
 
-use super::{
+use crate::campaign::{
     AnswerReason, AttemptAnswer, AttemptEnd, Campaign, CampaignEvent, CampaignRules, Gain, Program,
     confirmation_blocks, is_confirmed,
 };
@@ -164,7 +164,7 @@ fn played(case: &Case, seed: u64) -> Outcome {
     for at in 0..case.n_attempts {
         // After a success the adaptive proposer brings its next idea forward.
         let next = is_gain[at..].iter().position(|&it| it).map(|n| at + n);
-        let last = campaign.attempts().last().is_some_and(super::Attempt::is_accepted);
+        let last = campaign.attempts().last().is_some_and(crate::campaign::Attempt::is_accepted);
         if let Some(next) = next.filter(|_| case.is_adaptive && last) {
             is_gain.swap(at, next);
         }
