@@ -12,7 +12,7 @@ const GOOGLE_FILTER: &str = "--benchmark_filter=";
 
 /// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
 pub fn needs_stepped_clock(harness: Harness) -> bool {
-    harness == Harness::Criterion
+    matches!(harness, Harness::Criterion | Harness::Criterion0_3)
 }
 
 /// Why valgrind's counts of this framework's processes mean nothing; `None` if they do.
@@ -35,10 +35,11 @@ pub fn exact_option(harness: Harness) -> Option<(&'static str, &'static str)> {
 /// The next larger number of iterations for which a framework divides twice as many into as many batches, with a reading
 /// of the clock at both ends of each: 10 or 1000 of criterion's `BatchSize`.
 pub fn countable(harness: Harness, n: u64) -> u64 {
-    match (harness, n) {
-        (Harness::Criterion, 10..1000) => n.next_multiple_of(10),
-        (Harness::Criterion, 1000..) => n.next_multiple_of(1000),
-        _ => n,
+    match n {
+        _ if !needs_stepped_clock(harness) => n,
+        ..10 => n,
+        10..1000 => n.next_multiple_of(10),
+        1000.. => n.next_multiple_of(1000),
     }
 }
 
@@ -57,7 +58,7 @@ pub fn command_of_all(
         |from: usize, n: usize, words: &[String]| [&one[..from], words, &one[from + n..]].concat();
     let after = |option| Some(one.iter().rposition(|word| word == option)? + 1);
     match harness {
-        Harness::Criterion => Some(with(after("--bench")?, 1, &[any()])),
+        Harness::Criterion | Harness::Criterion0_3 => Some(with(after("--bench")?, 1, &[any()])),
         Harness::Divan => Some(with(after("--exact")?, 1, benchmarks)),
         Harness::GoogleBenchmark => {
             let at = one.iter().rposition(|word| word.starts_with(GOOGLE_FILTER))?;
@@ -85,7 +86,7 @@ pub fn with_exact_iterations(
 ) -> Result<Vec<String>, String> {
     match harness {
         Harness::PytestBenchmark => return Ok(pytest(argv, n)),
-        Harness::Criterion => return Ok(criterion(argv, n)),
+        Harness::Criterion | Harness::Criterion0_3 => return Ok(criterion(argv, n)),
         _ => {}
     }
     let by_clock =
@@ -95,9 +96,10 @@ pub fn with_exact_iterations(
 
 /// Criterion in its mode for profilers, without statistics, whose work would differ from run to run. The number of iterations is the time
 /// that the warm-up leaves ÷ the time of the first iteration, rounded down (`Routine::profile` of criterion 0.3.4 to 0.8).
+/// The time is of whole seconds, because 0.3 takes no others, and not at an end of those that give this number.
 fn criterion(argv: &[String], n: u64) -> Vec<String> {
-    let step_s = 1e-9 * CLOCK_STEP_NS as f64;
-    let time_s = step_s * READINGS as f64 * (n as f64 + 1.5);
+    let first_s = 1e-9 * (READINGS * CLOCK_STEP_NS) as f64;
+    let time_s = (first_s * n as f64).ceil() + 2.0;
     argv.iter().cloned().chain([format!("--profile-time={time_s}")]).collect()
 }
 
@@ -178,9 +180,9 @@ mod tests {
     fn criterion_computes_the_number_from_the_steps_of_the_clock() {
         for n in [1, 2, 7, 1000, 123_456, 20_000_000] {
             let words = words(Harness::Criterion, n).unwrap();
-            let time_s: f64 = words.split_once("--profile-time=").unwrap().1.parse().unwrap();
+            let time_s: u64 = words.split_once("--profile-time=").unwrap().1.parse().unwrap();
             // criterion computes the number like this (`Routine::profile`).
-            let (time_ns, warm_up_ns) = ((1e9 * time_s) as u64, READINGS * CLOCK_STEP_NS);
+            let (time_ns, warm_up_ns) = (1_000_000_000 * time_s, READINGS * CLOCK_STEP_NS);
             assert_eq!(((time_ns - warm_up_ns) as f64 / warm_up_ns as f64) as u64, n);
         }
     }

@@ -1,4 +1,4 @@
-//! criterion.rs 0.4 and later. Options are those in `--help`. Samples go to CRITERION_HOME, a directory of ours, so the
+//! criterion.rs 0.3 and later. Options are those in `--help`. Samples go to CRITERION_HOME, a directory of ours, so the
 //! project's own results in `target/criterion` are untouched.
 
 use regex_lite::Regex;
@@ -47,6 +47,22 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Folder("sample.json"),
 };
 
+/// 0.3 takes whole seconds.
+pub(super) const ADAPTER_0_3: Adapter = Adapter {
+    name: "criterion 0.3",
+    // clap 2 says it like this, and later versions otherwise.
+    answers: &[&["Criterion Benchmark", "Prints help information"]],
+    command: |program, benchmark, iteration_ns| {
+        let whole = |word: String| match word.split_once("-time=") {
+            Some((option, _)) if option.starts_with('-') => format!("{option}-time=1"),
+            _ => word,
+        };
+        let words = (ADAPTER.command)(&[], benchmark, iteration_ns).into_iter().map(whole);
+        program.iter().cloned().chain(words).collect()
+    },
+    ..ADAPTER
+};
+
 fn printed_ns(benchmark: &str, text: &str) -> Option<f64> {
     // A long name is on a line of its own. The middle number of the three is the estimate.
     let time = Regex::new(r"time:\s*\[\S+ \S+ (\S+) (\S+) \S+ \S+\]").ok()?;
@@ -81,6 +97,16 @@ mod tests {
         let said = "Gnuplot not found, using plotters backend\nerror: unexpected argument found\n";
         assert!(Harness::Criterion.has_answered(said));
         assert!(!Harness::Divan.has_answered(said) && !Harness::Criterion.has_answered("error"));
+    }
+
+    #[test]
+    fn version_0_3_gets_whole_seconds() {
+        let help = "Criterion Benchmark \n    -h, --help       Prints help information\n";
+        let first = Harness::ALL.into_iter().find(|it| it.has_answered(help));
+        assert_eq!(first, Some(Harness::Criterion0_3));
+        let words = Harness::Criterion0_3.command(&["./a-time=2".into()], "b-time=3", None);
+        let expected = "./a-time=2 --bench ^b\\-time=3$ --noplot --warm-up-time=1 --measurement-time=1 --sample-size=10";
+        assert!(words.join(" ").starts_with(expected), "{words:?}");
     }
 
     #[test]

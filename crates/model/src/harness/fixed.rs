@@ -32,6 +32,7 @@ pub fn with_iterations(harness: Harness, argv: &[String], n: u64) -> Option<Vec<
             Some(words)
         }
         Harness::Criterion
+        | Harness::Criterion0_3
         | Harness::Libtest
         | Harness::Catch2
         | Harness::PytestBenchmark

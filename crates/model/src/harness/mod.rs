@@ -36,6 +36,8 @@ pub use fixed::with_iterations;
 #[serde(rename_all = "snake_case")]
 pub enum Harness {
     Criterion,
+    #[serde(rename = "criterion_0_3")]
+    Criterion0_3,
     Libtest,
     GoogleBenchmark,
     Catch2,
@@ -96,7 +98,8 @@ struct Adapter {
 }
 
 impl Harness {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Criterion0_3,
         Self::Criterion,
         Self::Divan,
         Self::Jmh,
@@ -111,6 +114,7 @@ impl Harness {
     fn adapter(self) -> &'static Adapter {
         match self {
             Self::Criterion => &criterion::ADAPTER,
+            Self::Criterion0_3 => &criterion::ADAPTER_0_3,
             Self::Libtest => &libtest::ADAPTER,
             Self::GoogleBenchmark => &google_benchmark::ADAPTER,
             Self::Catch2 => &catch2::ADAPTER,

@@ -12,7 +12,7 @@ use analysis::live::LiveTimes;
 use analysis::watch::{ComparisonProgress, SessionComparisons};
 use host::terminal;
 use measure::clock::monotonic_ns;
-use model::values::ValueUnit;
+use model::values::{DecideOn, ValueUnit};
 use record::plan::{BlockRule, Plan};
 use render::units::{self, DisplayUnit, kind_of_unit};
 use render::{distinct, ratio_and_interval, shorten};
@@ -101,7 +101,10 @@ impl ProgressLine {
         };
         let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label()).collect();
         let names = distinct(&labels, NAME_MAX);
-        let counted = plan.policy.decide_on.filter(|it| it.unit() == ValueUnit::Count);
+        let counted = plan
+            .policy
+            .decide_on
+            .filter(|&it| it != DecideOn::Value && it.unit() == ValueUnit::Count);
         let (beginning, clock) = (String::new(), LineClock::start());
         let line = Self {
             bar,
