@@ -143,8 +143,6 @@ impl Commands {
             accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
             value: value.as_ref().and_then(|rule| self.value_task(rule, directory)),
             count: None,
-            // Reading it is no part of a framework's own times, but of a whole process's.
-            is_moved: plan.arms[arm].has_own_timer && !role.is_control(),
         };
         Ok(self.counted(command, plan, arm, block))
     }
@@ -231,7 +229,6 @@ impl Commands {
             accept: ExitRule::Statuses(vec![0]),
             value: None,
             count: None,
-            is_moved: false,
         })
     }
 

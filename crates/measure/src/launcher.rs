@@ -186,7 +186,7 @@ impl LauncherLoop {
         let command = prepared.command;
         let value = command.value.as_ref().filter(|_| job.row.is_some());
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
-        self.placement.before(job.row, command, self.plain.run_as.as_ref());
+        self.placement.before_run(job.row, command, self.plain.run_as.as_ref());
         let half = self.before_count(prepared, job, envp)?;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();

@@ -120,8 +120,6 @@ pub struct Command {
     pub value: Option<ValueTask>,
     /// How to count the instructions of each run, if not by an event of all runs.
     pub count: Option<CountTask>,
-    /// Whether the program's file is read anew for each block, so that it lies elsewhere in memory.
-    pub is_moved: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,6 +19,8 @@ use stats::Stream;
 
 use crate::core_prober::{CoreProber, ProbeSchedule};
 use crate::interrupt::Interrupt;
+use crate::page_placement::PagePlacement;
+use crate::programs;
 use crate::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::{self, Launcher, User};
@@ -83,7 +85,7 @@ pub fn slice_metrics() -> Vec<Metric> {
 #[derive(Debug)]
 pub enum WorkerFactory {
     /// Programs, run as this user, or as this process's.
-    Programs(Launcher, Option<User>),
+    Programs { launcher: Launcher, run_as: Option<User>, placement: PagePlacement },
     /// Forks of a running program.
     Forks(Rc<ForkServer>),
 }
@@ -92,7 +94,10 @@ impl WorkerFactory {
     /// Workers from a running program's socket, or from separate programs. Errors: the descriptor is not a socket.
     pub fn new(fork_server: Option<i32>, run_as: Option<User>) -> Result<Self> {
         match fork_server {
-            None => Ok(Self::Programs(Launcher::default(), run_as)),
+            None => {
+                let (launcher, placement) = Default::default();
+                Ok(Self::Programs { launcher, run_as, placement })
+            }
             Some(number) => {
                 let socket = sys::inherited_descriptor(number)
                     .with_context(|| format!("--fork-server: cannot use descriptor {number}"))?;
@@ -104,20 +109,27 @@ impl WorkerFactory {
     /// The user of the workers, if not this process's. A fork has the rights of its program.
     fn run_as(&self) -> Option<&User> {
         match self {
-            Self::Programs(_, run_as) => run_as.as_ref(),
+            Self::Programs { run_as, .. } => run_as.as_ref(),
             Self::Forks(_) => None,
         }
     }
 
+    /// Makes the worker of an arm, for a block or for questions.
     fn make(
         &mut self,
         mut launch: WorkerLaunch,
         arm: usize,
+        block: Option<u32>,
         request_limits: &RequestLimits,
     ) -> Result<Worker, worker::WorkerFailure> {
         match self {
-            Self::Programs(launcher, run_as) => {
+            Self::Programs { launcher, run_as, placement } => {
                 launch.attributes.run_as.clone_from(run_as);
+                let path = programs::find(&launch.argv[0], &launch.environment, run_as.as_ref());
+                // A program that is not found is the next line's error.
+                if let Ok(path) = path {
+                    placement.before(arm as u32, block, &path, run_as.as_ref());
+                }
                 Worker::start(launcher, &launch, request_limits)
             }
             Self::Forks(server) => server.fork(&arm.to_string(), request_limits),
@@ -262,7 +274,7 @@ pub fn list_benchmarks(
     let request_limits = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
         let launch = team::launch_to_list(program, maker.run_as());
-        let mut worker = maker.make(launch, index, &request_limits)?;
+        let mut worker = maker.make(launch, index, None, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;
         // A program that ends with an error may not have listed all of its benchmarks.

@@ -58,7 +58,7 @@ impl WorkerTeam {
         let mut start = |step: &Step| {
             let arm = step.arm as usize;
             let launch = launch(plan, workers, step, maker.run_as());
-            Ok((arm, maker.make(launch, arm, request_limits).map_err(broken(arm))?))
+            Ok((arm, maker.make(launch, arm, step.block, request_limits).map_err(broken(arm))?))
         };
         // Start all before waiting for the first: on a busy machine most of a start is waiting.
         let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, SliceError>>()?;

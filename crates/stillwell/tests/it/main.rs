@@ -79,6 +79,7 @@ mod system;
 mod tidy;
 mod times;
 mod tuning;
+mod two_builds;
 mod unpacked;
 mod values;
 mod why;
