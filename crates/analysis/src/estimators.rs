@@ -8,7 +8,6 @@ use stats::{PointEstimate, SortedSample, low_end};
 
 use crate::arm_values::walls_by_arm;
 use crate::summary::{ArmSummary, UncertainValue};
-use model::values::TimShape;
 use record::Record;
 
 /// The estimators of one arm's measured wall time, ns. The three at the low end have the error of t0, the others the sd
@@ -26,8 +25,6 @@ pub struct Estimators {
     pub median: UncertainValue,
     pub mean: UncertainValue,
     pub floor: FloorTest,
-    /// The numbers of `tim` for the same runs, on request.
-    pub tim: Option<Tim>,
     /// Ratios to the reference; `None` for the reference itself, for controls, and if either side has no run.
     pub ratios: Option<Ratios>,
 }
@@ -44,16 +41,6 @@ pub struct FloorTest {
     pub is_finite: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Tim {
-    /// Runs that tim makes: the first ones of a longer record.
-    pub n_needed: usize,
-    /// The measured time, ns; `None` with too few runs.
-    pub measured: Option<UncertainValue>,
-    /// Minus the control's number: what tim prints unless `-o0` is given.
-    pub net: Option<UncertainValue>,
-}
-
 /// New ÷ reference, with errors by first-order propagation. With a control, the ratios are between net times, and both
 /// sides share the control's error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -62,31 +49,17 @@ pub struct Ratios {
     pub t0: Option<UncertainValue>,
     pub median: Option<UncertainValue>,
     pub mean: Option<UncertainValue>,
-    /// Ratio of tim's numbers, with all errors independent, as tim propagates them.
-    pub tim: Option<UncertainValue>,
 }
 
 /// The estimators of all arms in the order of the plan; `None` for an arm without a run. `arms` must be the summaries
 /// of this record.
-pub fn estimators(
-    record: &Record,
-    arms: &[ArmSummary],
-    tim: Option<TimShape>,
-) -> Vec<Option<Estimators>> {
+pub fn estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let plan = &record.header.plan;
     let control = plan.control.map(|control| control.arm);
-    let of_arm = |(arm, wall): (usize, &Vec<f64>)| {
-        let shape =
-            tim.map(|shape| if control == Some(arm) { shape.for_overhead() } else { shape });
-        estimate(wall, shape)
-    };
     let walls = walls_by_arm(record);
-    let mut found: Vec<Option<Estimators>> = walls.par_iter().enumerate().map(of_arm).collect();
-    if let (Some(shape), Some(control)) = (tim, control) {
-        subtract(&mut found, control, shape);
-    }
+    let mut found: Vec<Option<Estimators>> = walls.par_iter().map(|wall| estimate(wall)).collect();
     for arm in plan.compared().into_iter().chain(plan.twin()) {
-        let ratios = ratios(&found, arms, [arm, plan.reference_of(arm)], control);
+        let ratios = ratios(arms, [arm, plan.reference_of(arm)], control);
         if let Some(estimators) = &mut found[arm] {
             estimators.ratios = ratios;
         }
@@ -95,7 +68,7 @@ pub fn estimators(
 }
 
 /// The estimators of runs in run order, ns.
-fn estimate(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
+fn estimate(wall: &[f64]) -> Option<Estimators> {
     let sorted = SortedSample::new(wall).ok()?;
     let floor = low_end::floor(wall).ok()?;
     let of = |estimator: Estimator| UncertainValue {
@@ -117,53 +90,18 @@ fn estimate(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
             limit: G_STAR_LIMIT,
             is_finite: floor.g_star.map(|_| floor.is_finite()),
         },
-        tim: tim.map(|shape| tim_result(wall, shape)),
         ratios: None,
     })
 }
 
-/// tim makes exactly `n m` runs: the first ones.
-fn tim_result(wall: &[f64], shape: TimShape) -> Tim {
-    let n_needed = shape.n_runs();
-    let seen = wall.get(..n_needed);
-    let estimate = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
-    let measured =
-        estimate.map(|PointEstimate { value, err }| UncertainValue { value, err: Some(err) });
-    Tim { n_needed, measured, net: None }
-}
-
-/// Subtracts the control from the other arms, unless tim does not measure it (`-o0`).
-fn subtract(of_arms: &mut [Option<Estimators>], control: usize, shape: TimShape) {
-    let tim = |estimators: &Option<Estimators>| estimators.as_ref()?.tim?.measured;
-    let Some(overhead) = tim(&of_arms[control]).filter(|_| shape.n_overhead > 0) else { return };
-    for (arm, estimators) in of_arms.iter_mut().enumerate() {
-        let Some(tim) = estimators.as_mut().and_then(|estimators| estimators.tim.as_mut()) else {
-            continue;
-        };
-        if arm != control {
-            tim.net = tim.measured.map(|measured| measured.minus(overhead));
-        }
-    }
-}
-
-fn ratios(
-    estimators: &[Option<Estimators>],
-    arms: &[ArmSummary],
-    [new, old]: [usize; 2],
-    control: Option<usize>,
-) -> Option<Ratios> {
+fn ratios(arms: &[ArmSummary], [new, old]: [usize; 2], control: Option<usize>) -> Option<Ratios> {
     let wall = |arm: usize| arms[arm].times.as_ref();
     let (new_wall, old_wall) = (wall(new)?, wall(old)?);
     let control = control.and_then(wall);
-    let tim = |arm: usize| {
-        let tim = estimators[arm].as_ref()?.tim?;
-        tim.net.or(tim.measured)
-    };
     Some(Ratios {
         t0: ratio(new_wall.t0, old_wall.t0, control.map(|wall| wall.t0)),
         median: ratio(new_wall.median, old_wall.median, control.map(|wall| wall.median)),
         mean: ratio(new_wall.mean, old_wall.mean, control.map(|wall| wall.mean)),
-        tim: tim(new).zip(tim(old)).and_then(|(new, old)| ratio(new, old, None)),
     })
 }
 
@@ -209,23 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn tim_sees_the_first_runs() {
-        let shape = TimShape { k: 1, n: 3, m: 2, n_overhead: 0 };
-        let wall = [10.0, 12.0, 11.0, 14.0, 10.5, 13.0, 1.0];
-        let tim = tim_result(&wall, shape);
-        // 10 - log2(4/3) (11 - 10.5), and the population sd of 10 and 10.5.
-        let expected = 10.0 - 0.5 * (4.0f64 / 3.0).log2();
-        assert_eq!(tim.measured.unwrap().err, Some(0.25));
-        assert!((tim.measured.unwrap().value - expected).abs() < 1e-12);
-        assert_eq!(tim_result(&wall[..5], shape), Tim { n_needed: 6, measured: None, net: None });
-    }
-
-    #[test]
     fn a_tail_without_spread_is_not_tested() {
-        let found = estimate(&[5.0; 24], None).unwrap();
+        let found = estimate(&[5.0; 24]).unwrap();
         assert_eq!((found.floor.g_star, found.floor.is_finite), (None, None));
-        let found = estimate(&(0..24).map(f64::from).collect::<Vec<_>>(), None).unwrap();
+        let found = estimate(&(0..24).map(f64::from).collect::<Vec<_>>()).unwrap();
         assert_eq!(found.floor.is_finite, Some(true));
-        assert_eq!(estimate(&[], None), None);
+        assert_eq!(estimate(&[]), None);
     }
 }

@@ -21,11 +21,8 @@ fn list(host: &Host, name: &str) -> Vec<usize> {
 
 /// The offline CPU of a file that vanishes with its CPU.
 pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
-    let patterns = [
-        ("sys/devices/system/cpu/cpu", '/'),
-        ("sys/devices/system/cpu/cpufreq/policy", '/'),
-        ("sys/devices/system/machinecheck/machinecheck", '/'),
-    ];
+    let patterns =
+        [("sys/devices/system/cpu/cpu", '/'), ("sys/devices/system/cpu/cpufreq/policy", '/')];
     let number = patterns.iter().find_map(|(before, after)| {
         path.strip_prefix(before)?.split(*after).next()?.parse::<usize>().ok()
     })?;

@@ -2,14 +2,13 @@
 
 use std::io;
 
-use analysis::estimators::{FloorTest, Tim};
+use analysis::estimators::FloorTest;
 pub use analysis::fixture::paired;
 use analysis::verdict::{Judgement, judge};
 use analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
     NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
 };
-use model::values::TimShape;
 use record::{EndReason, Record};
 
 pub struct ClosedPipe;
@@ -145,13 +144,10 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
     }
 }
 
-/// Estimators of these arms; the first is the reference. tim has 60 runs.
-pub fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
+/// Estimators of these arms; the first is the reference.
+pub fn estimators(arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let of_arm = |arm: &ArmSummary| {
         let wall = arm.times.as_ref()?;
-        let n_needed = tim.map_or(0, TimShape::n_runs);
-        let measured = (n_needed <= 60).then_some(wall.low20);
-        let net = arm.net.and_then(|net| Some(net.t0).filter(|_| n_needed <= 60));
         let ratio = Some(uncertain(1.0183, 0.0021));
         let is_compared = arm.arm > 0 && !arm.is_hidden;
         Some(Estimators {
@@ -162,13 +158,7 @@ pub fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Esti
             median: wall.median,
             mean: wall.mean,
             floor: FloorTest { k: 3, g_star: Some(-0.3456), limit: 2.97, is_finite: Some(true) },
-            tim: tim.map(|_| Tim { n_needed, measured, net }),
-            ratios: is_compared.then_some(Ratios {
-                t0: ratio,
-                median: ratio,
-                mean: None,
-                tim: tim.and(ratio),
-            }),
+            ratios: is_compared.then_some(Ratios { t0: ratio, median: ratio, mean: None }),
         })
     };
     arms.iter().map(of_arm).collect()

@@ -12,7 +12,6 @@ use analysis::series::ValueSeries;
 use analysis::verdict::{Judged, Judgement};
 use analysis::{Analysis, ArmSummary, Estimators};
 use host::{Facts, Gap};
-use model::values::TimShape;
 use model::words::path_text;
 use record::Record;
 use record::plan::{Control, Plan};
@@ -71,7 +70,6 @@ struct StatisticsDocument<'a> {
     created: &'a str,
     reference: usize,
     control: Option<Control>,
-    tim: Option<TimShape>,
     arms: Vec<ArmStatistics<'a>>,
 }
 
@@ -93,7 +91,6 @@ pub fn stats(to: &mut impl Write, record: &Record, statistics: Statistics<'_>) -
         created: &record.header.created,
         reference: statistics.plan.reference,
         control: statistics.plan.control,
-        tim: statistics.tim,
         arms: arms
             .map(|(summary, estimators)| ArmStatistics {
                 summary,
@@ -116,26 +113,17 @@ mod tests {
     fn the_statistics_of_every_arm() {
         let record = record(&["a", "b"]);
         let arms = analysis(&record, &[1e6, 2e6]).arms;
-        let tim = Some("1,6,4".parse().unwrap());
-        let estimators = estimators(&arms, tim);
+        let estimators = estimators(&arms);
         let plan = &record.header.plan;
         let mut out = Vec::new();
-        let statistics = Statistics {
-            plan,
-            arms: &arms,
-            estimators: &estimators,
-            tim,
-            series: &[],
-            imported: None,
-        };
+        let statistics =
+            Statistics { plan, arms: &arms, estimators: &estimators, series: &[], imported: None };
         stats(&mut out, &record, statistics).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let arm = &document["arms"][1];
-        assert_eq!(document["tim"]["n"], 6);
         assert_eq!(arm["label"], "b");
         assert_eq!(arm["estimators"]["fan_raw"]["value"], 2e6);
         assert_eq!(arm["estimators"]["floor"]["g_star"], -0.3456);
-        assert_eq!(arm["estimators"]["tim"]["measured"]["err"], 4000.0);
         assert_eq!(arm["estimators"]["ratios"]["t0"]["err"], 0.0021);
         assert!(document["arms"][0]["estimators"]["ratios"].is_null());
     }

@@ -18,7 +18,6 @@ use analysis::series::ValueSeries;
 use analysis::{
     ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
 };
-use model::values::TimShape;
 use record::ImportedFile;
 use record::plan::Plan;
 
@@ -41,8 +40,6 @@ pub struct Statistics<'a> {
     pub arms: &'a [ArmSummary],
     /// Estimators of the wall times.
     pub estimators: &'a [Option<Estimators>],
-    /// The shape of tim's estimator, if requested.
-    pub tim: Option<TimShape>,
     /// Series of the launches, if the benchmark has launches.
     pub series: &'a [Option<ValueSeries>],
     /// The other program's file that the record was made of; it has the names of units.
@@ -145,10 +142,7 @@ impl Statistics<'_> {
     /// Every time with an error in the table: they share one unit.
     fn uncertain(&self) -> impl Iterator<Item = UncertainValue> {
         self.arms.iter().flat_map(|arm| {
-            let walls =
-                arm.times.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
-            let tim = self.estimators(arm).and_then(|estimators| estimators.tim?.measured);
-            walls.chain(tim)
+            arm.times.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean])
         })
     }
 }
@@ -166,7 +160,7 @@ fn add(
 
 /// t0, the estimators, and each minus the control's.
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
-    let Statistics { plan, arms, tim, .. } = statistics;
+    let Statistics { plan, arms, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
     let location = QuantityWords::of(plan).location(plan);
     add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
@@ -184,19 +178,10 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
             text(from_all_slices(name, arm).unwrap_or(of_runs))
         });
     }
-    if let Some(TimShape { k, n, m, .. }) = tim {
-        add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
-            let tim = statistics.estimators(arm)?.tim?;
-            tim.measured.map_or_else(|| Some(format!("needs {} runs", tim.n_needed)), text)
-        });
-    }
     if plan.control.is_some() {
         add(lines, arms, "net t0", |arm| arm.net.and_then(|_| t0::arm_text(unit, arm)));
         add(lines, arms, "net median", |arm| text(arm.net?.median));
         add(lines, arms, "net mean", |arm| text(arm.net?.mean));
-        if tim.is_some_and(|shape| shape.n_overhead > 0) {
-            add(lines, arms, "net tim", |arm| text(statistics.estimators(arm)?.tim?.net?));
-        }
     }
 }
 
@@ -213,19 +198,17 @@ fn from_all_slices(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
 
 /// Adds the ratios to the reference; with a control, of net times.
 fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
-    let Statistics { arms, tim, .. } = statistics;
+    let arms = statistics.arms;
     if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
-    let ratios: [(&str, Field<Ratios, Option<UncertainValue>>); 4] = [
+    let ratios: [(&str, Field<Ratios, Option<UncertainValue>>); 3] = [
         ("t0 ratio", |ratios| ratios.t0),
         ("median ratio", |ratios| ratios.median),
         ("mean ratio", |ratios| ratios.mean),
-        ("tim ratio", |ratios| ratios.tim),
     ];
-    let n_shown = if tim.is_some() { 4 } else { 3 };
-    for (name, ratio) in &ratios[..n_shown] {
-        add(lines, arms, *name, |arm| {
+    for (name, ratio) in ratios {
+        add(lines, arms, name, |arm| {
             let ratio = ratio(statistics.estimators(arm)?.ratios.as_ref()?)?;
             Some(ratio_text(ratio.value, ratio.err))
         });

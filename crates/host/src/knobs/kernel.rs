@@ -93,30 +93,6 @@ pub(super) const KNOBS: &[Knob] = &[
         look: |knob, machine| switch(knob, machine, "0", "this kernel has no autogroups"),
     },
     Knob {
-        name: "machine-checks",
-        group: Group::Kernel,
-        noise: "each CPU polls for corrected memory errors every few minutes; without that they are not counted",
-        files: &[File {
-            path: "sys/devices/system/machinecheck/machinecheck#/ignore_ce",
-            format: Format::Number,
-            undo: Undo::Settings,
-        }],
-        needs: "root",
-        sure: Confidence::Documented,
-        by_default: false,
-        look: machine_checks,
-    },
-    Knob {
-        name: "freeze-on-smi",
-        group: Group::Kernel,
-        noise: "counters go on counting while the firmware has interrupted everything",
-        files: &[number("sys/devices/cpu/freeze_on_smi")],
-        needs: "root",
-        sure: Confidence::Documented,
-        by_default: false,
-        look: |knob, machine| switch(knob, machine, "1", "only Intel's counters have it"),
-    },
-    Knob {
         name: "ksm",
         group: Group::Memory,
         noise: "a kernel thread merges equal pages, and writing to them faults",
@@ -174,14 +150,6 @@ fn perf_rate(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let now = machine.host.read_value::<u64>(knob.files[0].path).unwrap_or(u64::MAX);
     let wanted = now.min(SAMPLES_PER_S).to_string();
     switch(knob, machine, &wanted, "this kernel has no perf events")
-}
-
-fn machine_checks(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let wanted = machine.online.iter().map(|cpu| {
-        let path = format!("sys/devices/system/machinecheck/machinecheck{cpu}/ignore_ce");
-        (path, "1".to_owned())
-    });
-    knob.compare(machine.host, wanted, "this kernel does not poll for memory errors")
 }
 
 /// `0` keeps merged pages, and `2` would split them. Neither causes noise.

@@ -1,5 +1,5 @@
-//! Settings that matter to real-time engineers. Most cost something or only explain a pause, so `tune` turns them by
-//! name or shows them (docs/machine.md compares them with the profiles of tuned).
+//! Settings that matter to real-time engineers. Most only explain a pause, so `system` shows them (the crate's README
+//! compares them with the profiles of tuned).
 
 use crate::knobs::kernel::{number, switch};
 use crate::knobs::knob::distinct;
@@ -10,8 +10,6 @@ use model::values::name_cpus;
 
 const CPU: &str = "sys/devices/system/cpu";
 const NET: &str = "sys/class/net";
-/// Centiseconds between two rounds of writing back: one minute leaves room for a benchmark, and loses no more.
-const WRITEBACK_CS: u64 = 6000;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
@@ -23,26 +21,6 @@ pub(super) const KNOBS: &[Knob] = &[
         sure: Confidence::Documented,
         by_default: true,
         look: |knob, machine| switch(knob, machine, "0", "this kernel compacts only on demand"),
-    },
-    Knob {
-        name: "writeback",
-        group: Group::Memory,
-        noise: "the kernel writes files back every 5 s; a longer time costs more data after a crash",
-        files: &[number("proc/sys/vm/dirty_writeback_centisecs")],
-        needs: "root",
-        sure: Confidence::Documented,
-        by_default: false,
-        look: writeback,
-    },
-    Knob {
-        name: "fair-server",
-        group: Group::Kernel,
-        noise: "a real-time task gives way for 50 ms of each second while others wait; without that it can stop the machine",
-        files: &[number("sys/kernel/debug/sched/fair_server/cpu#/runtime")],
-        needs: "root, Linux 6.12 and a mounted debugfs",
-        sure: Confidence::Documented,
-        by_default: false,
-        look: fair_server,
     },
     row(
         "network-queues",
@@ -64,23 +42,9 @@ pub(super) const KNOBS: &[Knob] = &[
     ),
 ];
 
-fn writeback(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let now = machine.host.read_value::<u64>(knob.files[0].path).unwrap_or(0);
-    // Zero means never.
-    let wanted = if now == 0 { 0 } else { now.max(WRITEBACK_CS) };
-    switch(knob, machine, &wanted.to_string(), "this kernel does not show it")
-}
-
 /// The benchmark's CPUs, or all if the user named none.
 fn chosen<'a>(machine: &'a Machine<'_>) -> &'a [usize] {
     if machine.bench.is_empty() { &machine.online } else { &machine.bench }
-}
-
-fn fair_server(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let wanted = chosen(machine).iter().map(|cpu| {
-        (format!("sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), "0".to_owned())
-    });
-    knob.compare(machine.host, wanted, "this kernel has no fair server, or debugfs is not mounted")
 }
 
 /// The masks of a network device's queue, with the direction of the packets (Documentation/networking/scaling.rst,
@@ -165,12 +129,10 @@ mod tests {
         sys/devices/system/cpu/vulnerabilities/l1tf = Not affected\n\
         sys/devices/system/cpu/vulnerabilities/spectre_v1 = Mitigation: usercopy\n\
         sys/devices/system/cpu/vulnerabilities/mds = Vulnerable: no microcode\n\
-        sys/kernel/debug/sched/fair_server/cpu2/runtime = 50000000\n\
         sys/class/net/eth0/queues/rx-0/rps_cpus = c\n\
         sys/class/net/eth0/queues/rx-1/rps_cpus = 3\n\
         sys/class/net/eth0/queues/tx-0/xps_cpus = 4\n\
         sys/class/net/eth0/queues/tx-1/xps_cpus = 1\n\
-        proc/sys/vm/dirty_writeback_centisecs = 500\n\
         proc/sys/vm/compaction_proactiveness = 20\n";
 
     #[track_caller]
@@ -189,9 +151,6 @@ mod tests {
 
     #[test]
     fn each_is_read_for_the_cpus_of_the_benchmark() {
-        let server = "sys/kernel/debug/sched/fair_server/cpu2/runtime";
-        check("fair-server", &[(server, "0")], "50000000");
-        check("writeback", &[("proc/sys/vm/dirty_writeback_centisecs", "6000")], "500");
         check("compaction", &[("proc/sys/vm/compaction_proactiveness", "0")], "20");
         check("network-queues", &[], "eth0/rx-0 to CPUs 2-3, eth0/tx-0 from CPU 2");
         check("vulnerabilities", &[], "mitigated: spectre_v1; not: mds");

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::ExportOptions;
-use crate::values::{FailOn, FileStatistic, Percent, TimShape};
+use crate::values::{FailOn, FileStatistic, Percent};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]
@@ -59,10 +59,6 @@ pub struct StatsVerb {
     /// Print the statistics as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
-    /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
-    /// 1,6,4,6
-    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1)]
-    pub tim: Option<Option<TimShape>>,
 }
 
 /// `check`.

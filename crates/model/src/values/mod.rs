@@ -18,7 +18,6 @@ mod rlimit;
 mod statistic;
 #[cfg(test)]
 mod test_parsing;
-mod tim;
 mod time_span;
 mod worker;
 
@@ -41,6 +40,5 @@ pub use statistic::{
     ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, FileStatistic, Order,
     Priority, ProcessValue,
 };
-pub use tim::TimShape;
 pub use time_span::TimeSpan;
 pub use worker::{Gc, Headline, ValueUnit};

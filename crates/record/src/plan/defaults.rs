@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use model::spec::DumpFormat;
 use model::spec::convert::TableStyle;
 use model::spec::load::LoadKind;
-use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimShape, TimeSpan};
+use model::values::{ErrorControl, Estimate, FailOn, FileStatistic, Percent, TimeSpan};
 
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
@@ -13,8 +13,6 @@ pub const HISTOGRAM_BINS: u16 = 20;
 pub const DUMP_FORMAT: DumpFormat = DumpFormat::Csv;
 /// `slowest -n`.
 pub const N_SLOWEST: u32 = 5;
-/// `stats --tim` without a value: the defaults of the program tim.
-pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
 /// `compare --table-format`.
 pub const TABLE: TableStyle = TableStyle::Text;
 /// `compare --by`.
@@ -160,7 +158,5 @@ mod tests {
         check("show", "side", CRITERION_SIDE);
         let runs = format!("at least {CALIBRATION_RUNS}]");
         assert!(help("calibrate", "runs").contains(&runs));
-        assert!(help("stats", "tim").ends_with("its defaults, 1,6,4,6"));
-        assert_eq!("1,6,4,6".parse(), Ok(TIM));
     }
 }

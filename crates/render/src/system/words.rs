@@ -37,12 +37,6 @@ fn word(knob: &Knob, value: &str) -> String {
         ("idle-states", "n/a") => "up to 0 µs to wake up".into(),
         ("idle-states", us) => format!("up to {us} µs to wake up"),
         ("stat-interval", s) => format!("every {s} s"),
-        ("writeback", "0") => "never".into(),
-        ("writeback" | "fair-server", _) => match number {
-            Some(cs) if knob.name == "writeback" => format!("every {} s", cs / 100),
-            Some(ns) => format!("{} ms of each period", ns / 1_000_000),
-            None => value.into(),
-        },
         ("perf-rate", rate) => format!("up to {rate} samples/s"),
         ("rt-throttling", "-1") => "no limit".into(),
         ("rt-throttling", us) => format!("{us} µs of each period"),
@@ -55,8 +49,6 @@ fn word(knob: &Knob, value: &str) -> String {
             Some(khz) => format!("{} MHz", khz / 1000),
             None => value.into(),
         },
-        ("machine-checks", "0") => "polled".into(),
-        ("machine-checks", "1") => "not polled".into(),
         ("ksm", "2") => "off, and taken apart".into(),
         (_, "0") if is_switch(knob) => "off".into(),
         (_, "1") if is_switch(knob) => "on".into(),
@@ -76,12 +68,11 @@ fn word(knob: &Knob, value: &str) -> String {
 
 /// Whether a knob is on or off. `turbo` is excluded, because 1 means off in some of its files.
 fn is_switch(knob: &Knob) -> bool {
-    const SWITCHES: [&str; 8] = [
+    const SWITCHES: [&str; 7] = [
         "nmi-watchdog",
         "numa-balancing",
         "timer-migration",
         "autogroup",
-        "freeze-on-smi",
         "ksm",
         "khugepaged",
         "hwp-boost",

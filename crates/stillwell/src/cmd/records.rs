@@ -117,18 +117,11 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let series = series_of(&record, &results);
         drop(results);
         let arms = analysis::summarise(&record);
-        let tim = verb.tim.map(|shape| shape.unwrap_or(defaults::TIM));
-        let estimators = analysis::estimators(&record, &arms, tim);
+        let estimators = analysis::estimators(&record, &arms);
         let plan = &record.header.plan;
         let imported = record.header.imported.as_ref();
-        let statistics = Statistics {
-            plan,
-            arms: &arms,
-            estimators: &estimators,
-            tim,
-            series: &series,
-            imported,
-        };
+        let statistics =
+            Statistics { plan, arms: &arms, estimators: &estimators, series: &series, imported };
         if verb.json {
             json::stats(&mut terminal::data(), &record, statistics)?;
         } else {

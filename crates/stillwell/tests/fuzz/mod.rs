@@ -144,7 +144,7 @@ pub const TARGETS: [FuzzTarget; 12] = [
             ("../formats/samples/results", ""),
         ],
         texts: &[
-            "stats --tim 1,6,4 FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.25\tb\n",
+            "stats --json FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.25\tb\n",
             "hist --bins 40 --format times --unit ms FILE\n1.5\ta\n1.25\ta\n2.5\tb\n",
             "compare --distributions --benchmark a FILE\n1.5\ta\n1.25\ta\n2.5\tb\n2.0\tb\n",
             "hist --log FILE FILE\n1\ta\n0\ta\n-1\tb\n",

@@ -10,13 +10,12 @@ use host::terminal;
 use model::spec::Cli;
 
 /// Command lines for an input without one. These verbs read a file and write only to standard output.
-const LINES: [&str; 19] = [
+const LINES: [&str; 18] = [
     "show FILE",
     "show --json FILE",
     "show --fail-on slower:2 FILE",
     "stats FILE",
     "stats --json FILE",
-    "stats --tim FILE",
     "hist FILE",
     "hist --bins 3 --log --ascii FILE",
     "check FILE",
