@@ -131,10 +131,6 @@ fn public(path: &Path, text: &str) -> String {
         "etc/os-release" | "usr/lib/os-release" => lines(text, |line| {
             ["PRETTY_NAME=", "ID=", "ID_LIKE="].iter().any(|key| line.starts_with(key))
         }),
-        // Only the existence of these files matters.
-        "etc/default/grub" | "boot/extlinux/extlinux.conf" | "boot/firmware/cmdline.txt" => {
-            String::new()
-        }
         "proc/swaps" => swaps(text),
         _ if pid_of(shown).is_some() => lines(text, |line| line.starts_with("Cpus_allowed_list:")),
         _ if shown.starts_with("proc/") && shown.ends_with("/stat") => {

@@ -2,7 +2,6 @@
 //! kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
 
 mod entry;
-mod loaders;
 
 use serde::Serialize;
 
@@ -11,7 +10,6 @@ use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 pub use entry::remove_entry;
-pub use loaders::Loader;
 
 /// Kernel parameters for a machine.
 #[derive(Debug, Serialize)]
@@ -28,8 +26,6 @@ pub struct BootAdvice {
     /// Parameters that the line leaves out, with reasons.
     pub others_known: Vec<BootParameter>,
     pub warnings: Vec<String>,
-    /// Instructions for each boot loader that was found.
-    pub loaders: Vec<Loader>,
 }
 
 impl BootAdvice {
@@ -66,11 +62,9 @@ impl BootAdvice {
         let missing = parameters.iter().filter(|parameter| {
             matches!(parameter.now, BootState::Missing | BootState::Different { .. })
         });
-        let missing: Vec<&BootParameter> = missing.collect();
-        let line = missing.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" ");
+        let line = missing.map(|p| p.text.as_str()).collect::<Vec<_>>().join(" ");
         Ok(Self {
             warnings: warnings(table, &cpus, no_smt),
-            loaders: loaders::find(host, &missing),
             cpus,
             others,
             recommended,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{expand, fixture};
+use crate::fixture::fixture;
 use crate::{fixture_names, read_cpu_table};
 
 fn advice(name: &str, asked: Option<&[usize]>, no_smt: bool) -> Result<BootAdvice, Prose> {
@@ -18,7 +18,6 @@ fn the_line_of_a_laptop() {
     assert_eq!(found.line, line);
     let implied = BootState::Implied { by: "nohz_full=".into() };
     assert_eq!(states(&found)[2], &implied);
-    assert_eq!(found.loaders[0].name, "GRUB (Debian, Ubuntu)");
     let with_nosmt = advice("intel-hwp-active", Some(&[2, 3, 6, 7]), true).unwrap();
     assert_eq!(with_nosmt.line, format!("{line} nosmt"));
 }
@@ -33,16 +32,10 @@ fn what_is_set_already_is_seen_in_any_notation() {
     let implied = BootState::Implied { by: "nohz_full=".into() };
     assert_eq!(states(&found), [&set, &set, &implied, &BootState::Missing]);
     assert_eq!(found.line, "irqaffinity=0-5,8-13");
-    assert_eq!(
-        found.loaders[0].undo,
-        ["sudo grubby --update-kernel=ALL --remove-args=\"irqaffinity\""]
-    );
-    // The user asks for other CPUs than the server was booted with. The undo step restores the old value.
+    // The user asks for other CPUs than the server was booted with.
     let other = advice("intel-acpi-msr", Some(&[7, 15]), false).unwrap();
     let was = BootState::Different { value: "nohz_full=6-7,14-15".into() };
     assert_eq!(states(&other)[1], &was);
-    let undo = &other.loaders[0].undo[1];
-    assert!(undo.contains("isolcpus=managed_irq,domain,6-7,14-N nohz_full=6-7,14-15"), "{undo}");
 }
 
 /// Without CONFIG_NO_HZ_FULL the kernel lacks the file and would pass the parameter to init.
@@ -51,7 +44,6 @@ fn what_the_kernel_does_not_know_is_not_written() {
     let found = advice("wsl2", None, false).unwrap();
     assert_eq!(states(&found)[1], &BootState::Unsupported);
     assert_eq!(found.line, "isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3 irqaffinity=0-1");
-    assert_eq!(found.loaders[0].name, "WSL 2");
 }
 
 #[test]
@@ -93,27 +85,11 @@ fn half_cores_nodes_and_kinds_are_warned_of() {
     assert!(found.iter().any(|text| text.contains("several kinds")), "{found:?}");
 }
 
-/// The steps for each loader contain the whole line, in a file or a shell command, and come with an undo.
 #[test]
-fn every_machine_is_told_how() {
+fn a_machine_has_a_line_or_a_reason() {
     for name in fixture_names() {
-        match advice(&name, None, false) {
-            Ok(found) if found.line.is_empty() => assert!(found.loaders.is_empty(), "{name}"),
-            Ok(found) => {
-                assert!(!found.loaders.is_empty(), "{name}");
-                for loader in &found.loaders {
-                    let all = loader.apply.join("\n");
-                    assert!(all.contains(&found.line), "{name}: {all}");
-                    assert!(!loader.undo.is_empty(), "{name}");
-                }
-            }
-            Err(why) => {
-                assert!(why.to_string().starts_with("no CPU can be recommended"), "{name}: {why}")
-            }
+        if let Err(why) = advice(&name, None, false) {
+            assert!(why.to_string().starts_with("no CPU can be recommended"), "{name}: {why}");
         }
     }
-    let (_directory, host) = expand("sys/devices/system/cpu/online = 0-3\n");
-    let found = BootAdvice::new(&host, &read_cpu_table(&host, None), Some(&[3]), false).unwrap();
-    let names: Vec<_> = found.loaders.iter().map(|loader| loader.name).collect();
-    assert_eq!(names, ["GRUB", "systemd-boot"]);
 }

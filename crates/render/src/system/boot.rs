@@ -15,7 +15,7 @@ pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
     pretty(to, advice)
 }
 
-/// Lists the parameters with a note on each, and the lines that set and remove them.
+/// Lists the parameters with a note on each, and the line that sets them.
 pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let mut out = String::new();
     let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
@@ -37,15 +37,13 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
         out.push_str("all of it is set already\n");
         return out;
     }
-    for loader in &advice.loaders {
-        heading(&mut out, styles, "to set it", &format!(", {}", loader.name));
-        commands(&mut out, &loader.apply);
-        heading(&mut out, styles, "to take it out again", "");
-        commands(&mut out, &loader.undo);
-        out.push('\n');
-    }
+    heading(&mut out, styles, "add to the kernel's command line", "");
+    // Without line breaks, so that the user can copy it.
+    writeln!(out, "  {}\n", advice.line).ok();
     let list = format_cpu_list(&advice.cpus);
-    let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
+    let after = format!(
+        "docs/machine.md says how, with each boot loader. Then reboot; `stillwell system boot --cpus {list}` says what is set."
+    );
     wrap(&mut out, "", 0, &after);
     out
 }
@@ -55,13 +53,6 @@ pub fn entry_removed(path: Option<&str>) -> String {
     match path {
         Some(path) => format!("the entry was removed from /{path}\n"),
         None => "there is no entry of stillwell\n".into(),
-    }
-}
-
-/// Writes commands without line breaks, so that the user can copy them.
-fn commands(out: &mut String, lines: &[String]) {
-    for line in lines {
-        writeln!(out, "  {line}").ok();
     }
 }
 

@@ -185,7 +185,6 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("measure/src/load/mod.rs", "an option of `load` is checked there"),
     ("record/src/fair_play/audit.rs", "what an audit says of the options of `campaign`"),
     ("record/src/fair_play/outputs.rs", "what an audit says of the options of `campaign`"),
-    ("host/src/boot/loaders.rs", "options of grubby and wsl"),
     ("host/src/report.rs", "a command line to copy, a field of its own in the JSON"),
     ("host/src/shield/explain.rs", "an option of docker"),
     ("host/src/shield/systemd.rs", "options of systemd-run and systemctl"),
