@@ -57,19 +57,8 @@ impl SuiteManifest {
         }
     }
 
-    /// Makes the directory, which must not exist yet. Errors: it exists, or cannot be made.
+    /// Writes the manifest into its new directory.
     pub fn create(&self, directory: &Path, readers: Readers) -> Result<()> {
-        let shown = directory.display();
-        match make_new_directory(directory, readers.directory_mode()) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let resume = match is_suite(directory) {
-                    true => format!(", or go on with --resume {shown}"),
-                    false => String::new(),
-                };
-                bail!("{shown} exists already; choose another name{resume}")
-            }
-            made => made.with_context(|| format!("cannot make the directory {shown}"))?,
-        }
         let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
         let path = directory.join(MANIFEST);
         let written = replace(&path, readers.file_mode(), &text);
@@ -98,7 +87,7 @@ impl SuiteManifest {
     /// Removes the directory, if it contains nothing else.
     pub fn remove(&self, directory: &Path) {
         std::fs::remove_file(directory.join(MANIFEST)).ok();
-        std::fs::remove_dir(directory).ok();
+        remove_if_empty(directory);
     }
 
     /// Locks the directory while the value lives, so no other process measures into it. Errors: another process holds
@@ -130,6 +119,25 @@ impl SuiteManifest {
         let there = self.paths(directory).into_iter().filter(|path| path.exists());
         there.map(|path| Record::read(&path)).collect()
     }
+}
+
+/// Makes the directory of a suite, which must not exist yet. Errors: it exists, or cannot be made.
+pub fn make_directory(directory: &Path, readers: Readers) -> Result<()> {
+    let shown = directory.display();
+    match make_new_directory(directory, readers.directory_mode()) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let resume = match is_suite(directory) {
+                true => format!(", or go on with --resume {shown}"),
+                false => String::new(),
+            };
+            bail!("{shown} exists already; choose another name{resume}")
+        }
+        made => made.with_context(|| format!("cannot make the directory {shown}")),
+    }
+}
+
+pub fn remove_if_empty(directory: &Path) {
+    std::fs::remove_dir(directory).ok();
 }
 
 pub fn is_suite(path: &Path) -> bool {

@@ -31,7 +31,7 @@ use host::shield::Isolation;
 use host::{Facts, Gap, Git};
 use model::spec::defaults::DefaultOption;
 
-pub use folder::{SuiteManifest, is_suite};
+pub use folder::{SuiteManifest, is_suite, make_directory, remove_if_empty};
 pub use origin::{command_line, defaults, set_command_line};
 pub use place::{
     all_records, builds_path, cache_path, cores_path, history_path, make_records_directory,

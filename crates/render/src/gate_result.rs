@@ -1,5 +1,7 @@
 //! The result of a gate, and its answer for each benchmark by times and instructions.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,11 +102,17 @@ impl<'a> GateResult<'a> {
 
     /// All measured benchmarks.
     pub fn rows(&self) -> Vec<GateRow> {
-        let Some(judged) = self.measured else { return Vec::new() };
-        let times = ComparedTimes::of(judged.analysis, judged.judgements);
-        let plan = &judged.record.header.plan;
-        let row = |(comparison, judgement)| self.row(plan, &times, comparison, judgement);
-        judged.pairs().map(row).collect()
+        let of_session = |judged: Judged<'_>| {
+            let times = ComparedTimes::of(judged.analysis, judged.judgements);
+            let plan = &judged.record.header.plan;
+            let row = |(comparison, judgement)| self.row(plan, &times, comparison, judgement);
+            judged.pairs().map(row).collect()
+        };
+        let mut rows: Vec<GateRow> = self.measured.map(of_session).unwrap_or_default();
+        let known: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
+        let counted = self.work.iter().filter(|(name, _)| !known.contains(name));
+        rows.extend(counted.map(|(name, work)| GateRow::of_count(name, *work)));
+        rows
     }
 
     pub fn code_of(rows: &[GateRow]) -> u8 {
@@ -229,9 +237,14 @@ impl<'a> GateResult<'a> {
         plan.map_or(QuantityWords::Time, QuantityWords::of)
     }
 
+    /// The counter, if instructions are counted beside the times.
+    pub(super) fn counter_beside(&self) -> Option<&'a str> {
+        self.counter.filter(|_| self.measured.is_some() && self.quantity().is_time())
+    }
+
     /// The verdict in a sentence.
     pub(super) fn sentence(&self, rows: &[GateRow]) -> String {
-        if self.measured.is_none() {
+        if rows.is_empty() {
             return self.nothing();
         }
         let n = |is_it: &dyn Fn(&GateRow) -> bool| rows.iter().filter(|row| is_it(row)).count();
@@ -270,6 +283,9 @@ impl<'a> GateResult<'a> {
         let n = self.same.len() + self.same_loaded.len();
         if !self.failing.is_empty() {
             return "Nothing was measured.".into();
+        }
+        if !self.unmeasured.is_empty() {
+            return "Nothing was measured in the budget.".into();
         }
         if n == 0 && !self.gone.is_empty() && self.new.is_empty() {
             return "Nothing was measured: all benchmarks are gone.".into();

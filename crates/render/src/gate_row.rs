@@ -40,6 +40,37 @@ pub struct GateRow {
 }
 
 impl GateRow {
+    /// A benchmark of which nothing is known but this count.
+    pub(super) fn of_count(name: &str, work: WorkCounted) -> Self {
+        let (verdict, answer, by) = match work.is_known {
+            true => (Verdict::Same, GateAnswer::Pass, DecidedBy::SameWork),
+            false => (Verdict::Undecided, GateAnswer::Undecided, DecidedBy::Nothing),
+        };
+        let row = Self {
+            name: name.into(),
+            base: String::new(),
+            head: String::new(),
+            ratio: Some(work.ratio),
+            numbers: String::new(),
+            meaning: String::new(),
+            verdict,
+            answer,
+            by,
+            work: Some(work),
+            smallest_visible: None,
+        };
+        let meaning = match answer {
+            GateAnswer::Pass => format!("instructions: {}", row.instructions()),
+            _ => format!("undecided, counted once: {} instructions", row.instructions()),
+        };
+        Self { meaning, ..row }
+    }
+
+    /// Whether nothing but counts is known.
+    pub(super) fn is_counted_alone(&self) -> bool {
+        self.work.is_some() && self.base.is_empty()
+    }
+
     /// Size of the worsening, for the order of rows with the same answer.
     pub(super) fn badness(&self) -> f64 {
         let work = self.work.filter(|_| self.by == DecidedBy::MoreWork);

@@ -20,6 +20,12 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
         wrap(&mut out, &format!("{}: ", heading.to_lowercase()), 6, &names.join(", "));
     }
+    let rows = result.rows();
+    let same = rows.iter().filter(|row| row.is_counted_alone() && row.answer == GateAnswer::Pass);
+    let same: Vec<String> = same.map(|row| one_line(&row.name)).collect();
+    if !same.is_empty() {
+        wrap(&mut out, "the same instructions: ", 6, &same.join(", "));
+    }
     if !result.uncounted.is_empty() {
         let heading = format!("{}: ", UNCOUNTED.to_lowercase());
         wrap(&mut out, &heading, 6, &one_line(&result.uncounted.join("; ")));
@@ -32,20 +38,19 @@ pub fn remarks(result: &GateResult<'_>) -> String {
         "a program or a benchmark fails".into()
     } else if result.measured.is_some() && word == "error" {
         "the session did not come to its end".into()
-    } else if result.measured.is_none() {
+    } else if rows.is_empty() && !result.is_open_only_for_time() {
         "nothing was measured".into()
     } else if result.is_open_only_for_time() {
         "some benchmarks were not measured in the budget".into()
     } else {
-        last_words(result)
+        last_words(result, &rows)
     };
     out + &log_line(&format!("gate: {word}: {by}, exit code {code}"))
 }
 
 /// The deciding benchmark and its change.
-fn last_words(result: &GateResult<'_>) -> String {
-    let rows = result.rows();
-    let Some(worst) = result.worst(&rows) else { return "nothing is compared".into() };
+fn last_words(result: &GateResult<'_>, rows: &[GateRow]) -> String {
+    let Some(worst) = result.worst(rows) else { return "nothing is compared".into() };
     let of = match rows.len() {
         1 => String::new(),
         n => format!(" (the worst of {n} benchmarks)"),
@@ -97,7 +102,7 @@ pub fn markdown(result: &GateResult<'_>) -> String {
 }
 
 fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item = &'a GateRow>) {
-    let counter = result.counter.map(|counter| format!("instructions ({counter}) | "));
+    let counter = result.counter_beside().map(|counter| format!("instructions ({counter}) | "));
     let line = if counter.is_some() { "---:|" } else { "" };
     let heading = counter.unwrap_or_default();
     let noun = result.quantity().noun().map(|noun| noun.trim_end_matches(" (valgrind)"));
@@ -109,7 +114,7 @@ fn table<'a>(out: &mut String, result: &GateResult<'_>, rows: impl Iterator<Item
         let name = code(&row.name).replace('|', "\\|");
         let [base, head, numbers, meaning] =
             [&row.base, &row.head, &row.numbers, &row.meaning].map(|text| escaped(&signs(text)));
-        let counts = match result.counter {
+        let counts = match result.counter_beside() {
             Some(_) => format!("{} | ", escaped(&row.instructions())),
             None => String::new(),
         };
@@ -158,7 +163,7 @@ pub fn junit(result: &GateResult<'_>) -> String {
          failures=\"{n_failed}\" errors=\"{n_errors}\" skipped=\"{n_open}\">\n"
     );
     for row in &rows {
-        let counts = match (result.counter, row.instructions()) {
+        let counts = match (result.counter_beside(), row.instructions()) {
             (Some(counter), counts) if !counts.is_empty() => {
                 format!(", instructions ({counter}): {counts}")
             }

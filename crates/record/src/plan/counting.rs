@@ -130,8 +130,10 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::plan::decide_run;
+    use crate::plan::suite::SuiteMembership;
     use host::Facts;
     use model::spec::RunSpec;
+    use model::spec::run::LengthOptions;
 
     fn valgrind() -> InstructionCounter {
         InstructionCounter::Valgrind { path: "/v".into(), version: "valgrind-3.19.0".into() }
@@ -172,5 +174,14 @@ mod tests {
         let mut few = decide_run(&spec, &Facts::default(), 1).unwrap();
         few.count_by(valgrind());
         assert_eq!(few.blocks.firm(), 2, "the user's number goes before it");
+        let mut of_gate =
+            decide_run(&RunSpec { length: LengthOptions::default(), ..spec }, &Facts::default(), 1)
+                .unwrap();
+        let (name, benchmark) = (String::new(), String::new());
+        let gate =
+            SuiteMembership { name, benchmark, family: 1, is_gate: true, has_suspects: true };
+        of_gate.suite = Some(gate);
+        of_gate.count_by(valgrind());
+        assert_eq!(of_gate.blocks.firm(), 1, "a gate keeps to its time");
     }
 }

@@ -67,6 +67,8 @@ pub struct KnownPrograms {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Programs that did not list their benchmarks, with the reason.
     pub failing: Vec<String>,
+    /// Whether the directory of the results exists: it has the sums that the gate has counted.
+    pub has_directory: bool,
 }
 
 impl KnownPrograms {

@@ -203,3 +203,55 @@ fn without_a_benchmark_that_can_be_counted_times_have_all_of_the_budget() {
     let suite: Value = serde_json::from_str(&bench.read("out.suite/suite.json")).unwrap();
     assert_eq!(suite["suite"]["budget_ns"], 2_000_000_000_u64);
 }
+
+/// Where nothing but instructions decides, sums answer too, and the budget holds for all of it.
+#[test]
+fn sums_answer_where_instructions_decide_alone() {
+    let names = "BM_loop BM_a BM_b BM_c BM_d BM_e";
+    let bench = builds(names, [1000, 1100], false);
+    let decide = ["--decide-on", "instructions"];
+    let ran = gate(&bench, &[&decide[..], &["--budget", "60s"]].concat()).ends_with(1);
+    let said = ran.stdout.replace("\n      ", " ");
+    let worst = "BM_d (the worst of 6 benchmarks): executes 10 % more instructions (valgrind), ratio 1.1 exactly in 3 counts";
+    assert!(said.contains(worst), "{said}");
+    let same = said.lines().find(|line| line.starts_with("the same instructions: ")).unwrap();
+    assert_eq!(same.split(", ").count(), 5, "{said}");
+    let document = document(&bench);
+    let rows = document["benchmarks"].as_array().unwrap();
+    assert_eq!(rows.iter().filter(|row| row["by"] == "same_work").count(), 5, "{document}");
+    assert_eq!(document["counter"], "valgrind");
+    let comment = bench.read("c.md");
+    assert!(
+        comment.contains("by instructions (valgrind): 1 worse, 5 with the same work."),
+        "{comment}"
+    );
+    assert!(comment.contains("instructions: the same, as a sum of "), "{comment}");
+    // Each of the others has no record of its own.
+    let records = std::fs::read_dir(bench.path("out.suite")).unwrap().flatten();
+    let records = records.filter(|it| it.path().extension().is_some_and(|it| it == "swell"));
+    assert_eq!(records.count(), 1);
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    // A limit of counts is on each benchmark.
+    let limited = ["--fail-on", "slower:20%,above:2000"];
+    gate(&bench, &[&decide[..], &limited].concat()).ends_with(0);
+    assert!(!bench.read("c.md").contains("as a sum of"), "{}", bench.read("c.md"));
+    std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
+    gate(&bench, &[&decide[..], &["--budget", "1s"]].concat()).ends_with(3);
+    let comment = bench.read("c.md");
+    assert!(comment.contains("Nothing was measured in the budget.\n"), "{comment}");
+    assert!(comment.contains("Instructions not counted: BM\\_loop, "), "{comment}");
+    assert!(!bench.path("out.suite").exists());
+}
+
+/// Without sums there is no count, so what cannot be counted fails before anything is measured.
+#[test]
+fn what_cannot_be_counted_fails_where_instructions_decide_alone() {
+    let bench = builds("BM_a", [1000, 1000], true);
+    gate(&bench, &["--decide-on", "instructions"]).ends_with(2);
+    let failing = document(&bench)["failing"].to_string();
+    assert!(
+        failing.contains("sums: the benchmarks of Google Benchmark: it has no option"),
+        "{failing}"
+    );
+    assert!(!bench.path("out.suite").exists());
+}

@@ -98,6 +98,22 @@ impl Timed {
     }
 }
 
+impl Timed {
+    /// Benchmarks whose times do not matter.
+    pub(super) fn without_times(pairs: &[Pair]) -> Vec<Self> {
+        let one = |(name, listed): (String, &ProgramBenchmark)| Self {
+            name,
+            answer: GateAnswer::Undecided,
+            ratio: 1.0,
+            iteration_ns: listed.iteration_ns,
+            // At most the time of the list is expected of it.
+            process_cpu_ns: f64::INFINITY,
+            cpu_us: [[0.0; 2]; 2],
+        };
+        Pair::all_named(pairs).map(one).collect()
+    }
+}
+
 fn mean(record: &Record, metric: Metric, arms: &[usize]) -> Option<f64> {
     let rows = &record.rows;
     let of = (0..rows.len()).filter(|&at| arms.contains(&rows.arm(at)) && rows.is_measurement(at));

@@ -1,6 +1,7 @@
 //! Instructions of a gate's benchmarks: which are counted, in which share of the budget, and with which result.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -13,13 +14,14 @@ use measure::clock::monotonic_ns;
 use measure::harnesses::CpuTime;
 use model::harness::{Harness, needs_stepped_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
+use model::values::{DecideOn, exit_code};
 use record::plan::InstructionCounter;
 use render::closing::{failing_prefix, uncounted_benchmarks};
 
 use super::countable::{Countable, Timed};
-use super::counting_sessions::{COUNTED_NS, CountingSessions, FOLDER, PROCESSES, process_ns};
+use super::counting_sessions::{COUNTED_NS, CountingSessions, PROCESSES, process_ns};
 use super::fail_on;
-use super::pairs::Pair;
+use super::pairs::{Changes, Pair};
 use super::together;
 use super::trees::Trees;
 
@@ -36,12 +38,12 @@ pub(super) struct Counting {
 }
 
 /// The limits within which a gate counts instructions.
-pub(super) struct CountingLimits {
+pub(super) struct CountingLimits<'a> {
     pub left_ns: u64,
-    /// The error rate of the gate, in percent.
+    /// The error rate of counts, in percent.
     pub alpha_pct: f64,
-    /// The slowdown that fails the gate.
-    pub limit: f64,
+    /// The directory of the gate.
+    pub directory: &'a Path,
 }
 
 /// The results of the counts.
@@ -51,6 +53,9 @@ pub(super) struct Work {
     pub counter: Option<&'static str>,
     /// Benchmarks without a count, with the reason.
     pub uncounted: Vec<String>,
+    /// The benchmarks that were counted alone, where nothing but counts decides; with the exit code of their session.
+    pub alone: Option<Assessment>,
+    pub code: u8,
     pub was_interrupted: bool,
 }
 
@@ -81,9 +86,32 @@ impl Counting {
         }
     }
 
+    /// The counter of a gate in which nothing but valgrind's counts decides; `None` in another. Errors: nothing counts here.
+    pub(super) fn alone(verb: &GateVerb) -> Result<Option<Self>> {
+        if verb.decide_on != Some(DecideOn::Instructions) {
+            return Ok(None);
+        }
+        let counters = instruction_counters(verb.machine.rights.as_root);
+        let counter = counters.choose(verb.counter.unwrap_or_default())?;
+        let is_by_pmu = counter == InstructionCounter::Pmu;
+        Ok((!is_by_pmu).then_some(Self { counter, when: GateCounting::On }))
+    }
+
+    /// Takes the programs that cannot be counted from those to measure, as failing ones.
+    pub(super) fn refuse(&self, changes: &mut Changes) {
+        let why = |pair: &Pair| self.refusal(pair, pair.common[0].first()?.harness?);
+        let refused = changes.pairs.iter().filter_map(|pair| Some((&pair.name, why(pair)?)));
+        changes.failing.extend(refused.map(|(name, why)| format!("{name}: {why}")));
+        changes.pairs.retain(|pair| why(pair).is_none());
+    }
+
     /// The error rate of the times, in percent.
     pub(super) fn alpha_of_times(alpha_pct: f64) -> f64 {
         alpha_pct * ALPHA_OF_TIMES
+    }
+
+    pub(super) fn alpha_beside_times(alpha_pct: f64) -> f64 {
+        alpha_pct * (1.0 - ALPHA_OF_TIMES)
     }
 
     /// Counts the instructions of all benchmarks, or only of those with undecided times, in the rest of the budget. What is
@@ -92,18 +120,19 @@ impl Counting {
         &self,
         verb: &GateVerb,
         trees: &Trees,
-        pairs: &[Pair],
-        timed: &Assessment,
-        limits: CountingLimits,
+        changes: &Changes,
+        all: Vec<Timed>,
+        limits: CountingLimits<'_>,
     ) -> Result<Work> {
-        let CountingLimits { left_ns, alpha_pct, limit } = limits;
+        let CountingLimits { left_ns, alpha_pct, directory } = limits;
+        let (pairs, decides) = (&changes.pairs, verb.decide_on.is_some());
         let mut work = Work { counter: Some(self.counter.name()), ..Work::default() };
-        let all = Timed::of(&timed.record, timed, limit);
         let is_wanted =
             |it: &Timed| self.when == GateCounting::On || it.answer == GateAnswer::Undecided;
         let (wanted, mut failing): (Vec<Timed>, Vec<Timed>) = all.into_iter().partition(is_wanted);
         failing.retain(|it| it.answer == GateAnswer::Fail);
-        let starts: Vec<_> = pairs.iter().map(|pair| pair.start(verb, trees)).collect();
+        let start = |pair: &Pair| if decides { None } else { pair.start(verb, trees) };
+        let starts: Vec<_> = pairs.iter().map(start).collect();
         let failing = self.countable(pairs, &starts, &failing, &mut Vec::new());
         let open = self.countable(pairs, &starts, &wanted, &mut work.uncounted);
         let mut sessions = CountingSessions {
@@ -111,26 +140,32 @@ impl Counting {
             trees,
             pairs,
             counter: &self.counter,
-            directory: &timed.record.path,
-            alpha_pct: alpha_pct * (1.0 - ALPHA_OF_TIMES),
+            directory,
+            alpha_pct,
+            failing: &changes.failing,
             ends_ns: monotonic_ns() + left_ns,
             pace: 1.0,
             n_sums: 0,
             n_failed: 0,
             n_failed_max: open.len().min(4) as u32,
             was_interrupted: false,
+            code: exit_code::SUCCESS,
             refused: BTreeMap::new(),
             ratios: HashMap::new(),
         };
         // The processor's counts never repeat to the last instruction.
         let repeats = self.counter != InstructionCounter::Pmu;
-        let summed = if repeats { &*open } else { &[] };
+        // A limit of counts needs the count of each benchmark.
+        let is_limited = decides && fail_on(verb).above.is_some();
+        let summed = if repeats && !is_limited { &*open } else { &[] };
         for same in together::the_same(&mut sessions, summed)? {
             work.add(&same);
         }
         if sessions.was_interrupted {
             work.uncounted.push("the counting was interrupted".into());
-        } else if sessions.has_failed() || !count_alone(&mut sessions, &open, &mut work)? {
+        } else if (sessions.has_failed() && !decides)
+            || !count_alone(&mut sessions, &open, &mut work)?
+        {
             let unknown = "no program could be executed by what counts".to_owned();
             work.uncounted.extend(sessions.refused.is_empty().then_some(unknown));
         } else if repeats {
@@ -138,7 +173,11 @@ impl Counting {
                 work.add(&same);
             }
         }
-        work.uncounted.extend(sessions.refused.values().cloned());
+        if decides {
+            work.code = sessions.code;
+        } else {
+            work.uncounted.extend(sessions.refused.values().cloned());
+        }
         let all = open.iter().chain(&failing).filter(|it| !work.has(it));
         let once = all.filter_map(|it| {
             let name = it.timed.name.clone();
@@ -215,16 +254,22 @@ fn count_alone(
     open: &[Countable<'_>],
     work: &mut Work,
 ) -> Result<bool> {
-    let is_refused = |it: &Countable<'_>| sessions.refused.contains_key(&it.timed.name);
+    let decides = sessions.verb.decide_on.is_some();
+    // Where nothing else decides, what cannot be counted fails.
+    let is_refused = |it: &Countable<'_>| !decides && sessions.refused.contains_key(&it.timed.name);
     let left = open.iter().copied().filter(|it| !work.has(it) && !is_refused(it));
     let left: Vec<_> = left.collect();
     let chosen = sessions.fitting(&left, &mut work.uncounted);
     if chosen.is_empty() {
         return Ok(true);
     }
-    let Some(counted) = sessions.measure(&chosen, FOLDER.into(), None)? else {
+    let Some(counted) = sessions.count_alone(&chosen)? else {
         return Ok(false);
     };
+    if decides {
+        work.alone = Some(counted);
+        return Ok(true);
+    }
     work.uncounted.extend(uncounted_benchmarks(&counted.record));
     work.counted.extend(counted_work(&counted, &left));
     let named: Vec<&str> =

@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::cmd::assessment::Assessment;
 use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
-use model::values::exit_code;
 use model::values::metric::Metric;
+use model::values::{CounterChoice, exit_code};
 use record::plan::InstructionCounter;
 use render::closing::uncounted_benchmarks;
 
@@ -40,6 +40,8 @@ pub(super) struct CountingSessions<'a> {
     /// The gate's directory.
     pub directory: &'a Path,
     pub alpha_pct: f64,
+    /// The programs that did not list their benchmarks.
+    pub failing: &'a [String],
     pub ends_ns: u64,
     /// Time of the last sum ÷ the expected time.
     pub pace: f64,
@@ -48,6 +50,8 @@ pub(super) struct CountingSessions<'a> {
     /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
     pub n_failed_max: u32,
     pub was_interrupted: bool,
+    /// The exit code of the last session.
+    pub code: u8,
     /// The benchmarks that cannot be counted, with the reason.
     pub refused: BTreeMap<String, String>,
     /// The benchmarks that were counted alone once, with new ÷ old.
@@ -64,23 +68,35 @@ impl CountingSessions<'_> {
         if self.was_interrupted { 0.0 } else { left_ns as f64 }
     }
 
+    /// Counts these pairs, each benchmark alone. Where nothing but counts decides, they are the records of the gate.
+    pub(super) fn count_alone(&mut self, pairs: &[Pair]) -> Result<Option<Assessment>> {
+        match self.verb.decide_on {
+            Some(_) => self.measure(pairs, self.directory, (None, None)),
+            None => {
+                let counter = Some(self.counter.choice());
+                self.measure(pairs, &self.directory.join(FOLDER), (counter, None))
+            }
+        }
+    }
+
     /// Counts these pairs. `None` without a single count.
-    pub(super) fn measure(
+    fn measure(
         &mut self,
         pairs: &[Pair],
-        folder: String,
-        n_blocks: Option<u32>,
+        directory: &Path,
+        (counter, n_blocks): (Option<CounterChoice>, Option<u32>),
     ) -> Result<Option<Assessment>> {
         let request = SuiteRequest {
             budget_ns: self.left_ns() as u64,
             alpha_pct: self.alpha_pct,
-            directory: &self.directory.join(folder),
-            counter: Some(self.counter.choice()),
+            directory,
+            has_directory: directory == self.directory,
+            counter,
             n_blocks,
             are_named: self.pairs.len() > 1,
         };
-        let (counted, code) = measure(self.verb, self.trees, pairs, &request, &[])?;
-        self.was_interrupted = code == exit_code::INTERRUPTED;
+        let (counted, code) = measure(self.verb, self.trees, pairs, &request, self.failing)?;
+        (self.was_interrupted, self.code) = (code == exit_code::INTERRUPTED, code);
         Ok(counted)
     }
 
@@ -94,9 +110,10 @@ impl CountingSessions<'_> {
     ) -> Result<Option<f64>> {
         self.n_sums += 1;
         self.n_failed += 1;
-        let folder = format!("{FOLDER}-{}", self.n_sums);
+        let directory = self.directory.join(format!("{FOLDER}-{}", self.n_sums));
         let started_ns = monotonic_ns();
-        let counted = self.measure(&[pair], folder, Some(1))?;
+        let once = (Some(self.counter.choice()), Some(1));
+        let counted = self.measure(&[pair], &directory, once)?;
         let pace = self.pace * (monotonic_ns() - started_ns) as f64 / expected_ns;
         // A benchmark with a long setup tells nothing about the others.
         self.pace = pace.clamp(1.0 / PACE_MAX, PACE_MAX);

@@ -11,6 +11,7 @@ mod together;
 mod trees;
 mod unknown;
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -27,13 +28,15 @@ use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
 use model::values::{Better, DecideOn, FailOn, TimeSpan, ValueUnit, exit_code};
 use model::words::in_words;
+use record::Readers;
 use record::plan::defaults;
 use render::budget::short_budget_of_gate;
-use render::closing::failed_benchmarks;
+use render::closing::{failed_benchmarks, uncounted_benchmarks};
 use render::gate_document;
 use render::gate_result::GateResult;
 use render::pull_request;
 
+use countable::Timed;
 use counting::{Counting, CountingLimits, Work};
 use pairs::{Changes, Pair};
 use suite::{SuiteRequest, measure};
@@ -54,13 +57,13 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         let unit = verb.decide_on.map_or(ValueUnit::Time, DecideOn::unit);
         ceiling.check(unit, Better::Lower).map_err(Error::msg)?;
     }
-    let counting = Counting::of(verb)?;
+    let (counting, alone) = (Counting::of(verb)?, Counting::alone(verb)?);
     refuse_unknown(verb)?;
     let trees_and_changes = Trees::of(verb).and_then(|trees| {
         let changes = Changes::find(&trees, verb)?;
         Ok((trees, changes))
     });
-    let (trees, changes) = match trees_and_changes {
+    let (trees, mut changes) = match trees_and_changes {
         Err(error) if error.is::<BuildInterrupted>() => {
             writeln!(terminal::stderr(), "stillwell: {error}").ok();
             return Ok(exit_code::INTERRUPTED);
@@ -79,7 +82,10 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
             Measured { code: exit_code::UNDECIDED, ..Measured::default() }
         }
         true => Measured::default(),
-        false => Measured::of(verb, &trees, &changes, counting.as_ref())?,
+        false => match alone {
+            Some(counting) => Measured::by_counts(verb, &trees, &mut changes, &counting)?,
+            None => Measured::of(verb, &trees, &changes, counting.as_ref())?,
+        },
     };
     write_result(verb, &trees, changes, &measured)
 }
@@ -100,12 +106,8 @@ impl Measured {
         changes: &Changes,
         counting: Option<&Counting>,
     ) -> Result<Self> {
-        let directory = match &verb.record {
-            Some(directory) => directory.clone(),
-            None => record::new_path(&host::local_time::now())?.with_extension("suite"),
-        };
+        let (directory, alpha_pct) = (directory(verb)?, alpha_pct(verb));
         let (budget_ns, started_ns) = (budget(verb).ns, monotonic_ns());
-        let alpha_pct = verb.alpha.map_or(defaults::GATE_ALPHA_PCT, |percent| percent.0);
         let kept_ns = counting.map_or(0, |it| it.kept_ns(&changes.pairs, budget_ns));
         let time_budget_ns = budget_ns - kept_ns;
         let reserved = counting.filter(|_| kept_ns > 0);
@@ -113,6 +115,7 @@ impl Measured {
             budget_ns: time_budget_ns,
             alpha_pct: reserved.map_or(alpha_pct, |_| Counting::alpha_of_times(alpha_pct)),
             directory: &directory,
+            has_directory: false,
             counter: None,
             n_blocks: None,
             are_named: changes.pairs.len() > 1,
@@ -122,17 +125,41 @@ impl Measured {
         let Some(timed) = &measured.times else { return Ok(measured) };
         let share = time_budget_ns as f64 / budget_ns.max(1) as f64;
         measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
-        let is_over = [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED];
-        if let Some(counting) = counting.filter(|_| is_over.contains(&code)) {
+        if let Some(counting) = counting.filter(|_| is_answer(code)) {
             // The time of the analysis is not taken from the counts.
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
-            let limits = CountingLimits { left_ns, alpha_pct, limit: fail_on(verb).limit() };
-            measured.work = counting.count(verb, trees, &changes.pairs, timed, limits)?;
+            let alpha_pct = Counting::alpha_beside_times(alpha_pct);
+            let limits = CountingLimits { left_ns, alpha_pct, directory: &timed.record.path };
+            let all = Timed::of(&timed.record, timed, fail_on(verb).limit());
+            measured.work = counting.count(verb, trees, changes, all, limits)?;
             if measured.work.was_interrupted {
                 measured.code = exit_code::INTERRUPTED;
             }
         }
         Ok(measured)
+    }
+}
+
+impl Measured {
+    /// Benchmarks that do the same work are counted as sums, the others alone. All of it takes the budget at most.
+    fn by_counts(
+        verb: &GateVerb,
+        trees: &Trees,
+        changes: &mut Changes,
+        counting: &Counting,
+    ) -> Result<Self> {
+        let (started_ns, directory) = (monotonic_ns(), directory(verb)?);
+        counting.refuse(changes);
+        changes.pairs.iter_mut().try_for_each(|pair| pair.time_iterations(verb, trees))?;
+        record::make_directory(&directory, Readers::Owner)?;
+        let left_ns = budget(verb).ns.saturating_sub(monotonic_ns() - started_ns);
+        let limits = CountingLimits { left_ns, alpha_pct: alpha_pct(verb), directory: &directory };
+        let all = Timed::without_times(&changes.pairs);
+        let mut work = counting.count(verb, trees, changes, all, limits)?;
+        record::remove_if_empty(&directory);
+        let times = work.alone.take();
+        let code = if work.was_interrupted { exit_code::INTERRUPTED } else { work.code };
+        Ok(Self { times, work, short_budget: None, code })
     }
 }
 
@@ -144,9 +171,9 @@ fn write_result(
     measured: &Measured,
 ) -> Result<u8> {
     let mut failing = changes.failing;
-    failing.extend(measured.times.iter().flat_map(|it| failed_benchmarks(&it.record)));
-    let unmeasured = measured.times.as_ref().map(|it| unmeasured(&changes.pairs, it));
-    let unmeasured = unmeasured.unwrap_or_default();
+    let failed = if measured.work.code == 0 { failed_benchmarks } else { uncounted_benchmarks };
+    failing.extend(measured.times.iter().flat_map(|it| failed(&it.record)));
+    let unmeasured = unmeasured(&changes.pairs, measured);
     let result = GateResult {
         base: &trees.base,
         head: &trees.head,
@@ -167,8 +194,8 @@ fn write_result(
         unmeasured: &unmeasured,
     };
     let rows = result.rows();
-    let is_answer = [exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&measured.code);
-    let code = match (failing.is_empty(), is_answer && measured.times.is_some()) {
+    let is_answer = is_answer(measured.code) && !rows.is_empty();
+    let code = match (failing.is_empty(), is_answer) {
         (false, _) => exit_code::ERROR,
         (true, true) => GateResult::code_of(&rows),
         (true, false) => measured.code,
@@ -186,16 +213,19 @@ fn write_result(
 }
 
 /// The benchmarks of both builds without a run in the session.
-fn unmeasured(pairs: &[Pair], timed: &Assessment) -> Vec<String> {
-    let arms = &timed.record.header.plan.arms;
-    let is_measured = |name: &str| arms.iter().any(|arm| arm.benchmark.as_deref() == Some(name));
-    let names = pairs.iter().flat_map(|pair| {
-        pair.common[0].iter().map(|listed| match pairs.len() {
-            1 => listed.name.clone(),
-            _ => format!("{}/{}", pair.name, listed.name),
-        })
-    });
-    names.filter(|name| !is_measured(name)).collect()
+fn unmeasured(pairs: &[Pair], measured: &Measured) -> Vec<String> {
+    let arms = measured.times.iter().flat_map(|it| &it.record.header.plan.arms);
+    let timed = arms.filter_map(|arm| arm.benchmark.as_ref());
+    let counted = measured.work.counted.iter().map(|(name, _)| name);
+    let known: HashSet<&String> = timed.chain(counted).collect();
+    let has_session = measured.times.is_some() || is_answer(measured.code);
+    let all = Pair::all_named(pairs).map(|(name, _)| name);
+    all.filter(|name| has_session && !known.contains(name)).collect()
+}
+
+/// Whether a session has come to its end.
+fn is_answer(code: u8) -> bool {
+    [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&code)
 }
 
 /// Writes the files of a gate that could not begin.
@@ -237,6 +267,18 @@ fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
 
 fn fail_on(verb: &GateVerb) -> FailOn {
     verb.fail_on.unwrap_or(defaults::GATE_FAIL_ON)
+}
+
+/// The directory of the records.
+fn directory(verb: &GateVerb) -> Result<PathBuf> {
+    match &verb.record {
+        Some(directory) => Ok(directory.clone()),
+        None => Ok(record::new_path(&host::local_time::now())?.with_extension("suite")),
+    }
+}
+
+fn alpha_pct(verb: &GateVerb) -> f64 {
+    verb.alpha.map_or(defaults::GATE_ALPHA_PCT, |percent| percent.0)
 }
 
 fn budget(verb: &GateVerb) -> TimeSpan {

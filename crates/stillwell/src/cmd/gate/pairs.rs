@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Error, Result, bail, ensure};
 
+use crate::cmd::frameworks::time_iterations;
 use host::sys::User;
 use host::user_of_commands;
 use measure::harnesses::{
@@ -59,6 +60,26 @@ impl Pair {
         let started: Vec<CpuTime> = started.collect::<Option<_>>()?;
         let mean = |ns: fn(&CpuTime) -> u64| started.iter().map(ns).sum::<u64>() / N_STARTS;
         Some(CpuTime { all_ns: mean(|it| it.all_ns), system_ns: mean(|it| it.system_ns) })
+    }
+
+    /// Measures the time of an iteration of each benchmark.
+    pub(super) fn time_iterations(&mut self, verb: &GateVerb, trees: &Trees) -> Result<()> {
+        let file = |side: usize| self.files.as_ref().map(|files| &files[side]);
+        let arms = (0..2).map(|side| arm_of(trees, side, &self.name, file(side)));
+        let arms: Vec<Arm> = arms.collect::<Result<_, _>>().map_err(Error::msg)?;
+        let names: Vec<String> = self.common[0].iter().map(|it| it.name.clone()).collect();
+        let user = user_of_commands(verb.machine.rights.as_root);
+        time_iterations(&arms, &mut self.common, &names, user.as_ref(), Some(timeout(verb)))
+    }
+
+    /// The benchmarks of all pairs, with their names in the gate.
+    pub(super) fn all_named(pairs: &[Self]) -> impl Iterator<Item = (String, &ProgramBenchmark)> {
+        let named = |pair: &Self, listed: &ProgramBenchmark| match pairs.len() {
+            1 => listed.name.clone(),
+            _ => format!("{}/{}", pair.name, listed.name),
+        };
+        let all = pairs.iter().flat_map(|pair| pair.common[0].iter().map(move |it| (pair, it)));
+        all.map(move |(pair, listed)| (named(pair, listed), listed))
     }
 
     /// This pair with only these benchmarks, each with the time of an iteration.

@@ -26,6 +26,7 @@ pub(super) struct SuiteRequest<'a> {
     pub alpha_pct: f64,
     /// The directory of the records.
     pub directory: &'a Path,
+    pub has_directory: bool,
     /// The counter of instructions; `None` if times decide.
     pub counter: Option<CounterChoice>,
     /// The number of blocks; `None` if the session decides it.
@@ -44,7 +45,7 @@ pub(super) fn measure(
 ) -> Result<(Option<Assessment>, u8)> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
     let (file, mut known) = suite_of(&folder, trees, pairs, request.are_named)?;
-    known.failing = failing.to_vec();
+    (known.failing, known.has_directory) = (failing.to_vec(), request.has_directory);
     let directory = request.directory;
     let bench = BenchVerb::new(bench_spec(verb, &file, request), "/".into());
     let code = suites::bench_known(&bench, &known)?;

@@ -152,7 +152,11 @@ impl PlannedSuite<'_> {
         let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
         manifest.copies = copies.to_vec();
         manifest.failing.clone_from(&known.failing);
-        manifest.create(&directory, Readers::of(spec.session.output.shared))?;
+        let readers = Readers::of(spec.session.output.shared);
+        if !known.has_directory {
+            record::make_directory(&directory, readers)?;
+        }
+        manifest.create(&directory, readers)?;
         known.link_into(&directory)?;
         // The session removes the copies when it is done.
         *are_needed = true;
