@@ -98,7 +98,6 @@ impl<'a> ExecRunner<'a> {
             nice: process.nice,
             policy: process.sched.map(policy_numbers),
             no_aslr: process.no_aslr,
-            rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as: run_as.clone(),
             files_of: host::invoking_user(),
             sampling,

@@ -22,7 +22,6 @@ pub(super) fn attributes_of(
         nice: open.nice,
         policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
         no_aslr: open.no_aslr,
-        rlimits: open.rlimits,
         run_as: open.run_as.clone(),
         directory: None,
         group: 0,

@@ -125,10 +125,6 @@ fn explain_launch(
         (Stage::Descriptor, _) => {
             ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)".into())
         }
-        (Stage::Rlimit, _) => (
-            "set a resource limit".into(),
-            "a soft limit cannot be above the hard one (ulimit -aH); check --rlimit".into(),
-        ),
     };
     prose!["cannot {what}: {cause}; "(advice)]
 }

@@ -44,7 +44,6 @@ pub struct LauncherSettings {
     /// Scheduling policy and priority of the runs.
     pub policy: Option<(i32, i32)>,
     pub no_aslr: bool,
-    pub rlimits: Vec<(u32, u64)>,
     /// User of runs and hooks, if not our own.
     pub run_as: Option<User>,
     /// The user as whom the launcher opens files, if not our own. `--as-root` does not change it.

@@ -40,7 +40,6 @@ pub struct Attributes {
     pub policy: Option<SchedulingPolicy>,
     /// Whether to switch address space randomisation off.
     pub no_aslr: bool,
-    pub rlimits: Vec<(u32, u64)>,
     /// User of the child; `None`: this process's.
     pub run_as: Option<User>,
     /// Working directory of the child; `None`: this process's.
@@ -61,7 +60,6 @@ pub enum Stage {
     Nice,
     Policy,
     Personality,
-    Rlimit,
     User,
     Descriptor,
     Directory,
@@ -308,17 +306,6 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         for fd in job.kept {
             // Without CLONE_FILES the child has its own table, so the parent's flag stays (clone(2)).
             check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
-        }
-        for &(resource, value) in &attributes.rlimits {
-            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            let none = std::ptr::null_mut::<libc::rlimit>();
-            // The system call: glibc and musl disagree on the type of a resource.
-            let prlimit = |new: *const libc::rlimit, old: *mut libc::rlimit| {
-                check_call(libc::syscall(libc::SYS_prlimit64, 0, resource, new, old), Stage::Rlimit)
-            };
-            prlimit(none, &raw mut limit)?;
-            limit.rlim_cur = value;
-            prlimit(&raw const limit, none)?;
         }
         if attributes.run_as.is_none() {
             give_back_files().ok_or(Stage::User)?;

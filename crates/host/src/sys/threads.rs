@@ -28,8 +28,8 @@ const STACK_BYTES_MIN: u64 = 1 << 20;
 pub fn stack_problem() -> Option<String> {
     let bytes = getrlimit(Resource::Stack).current.filter(|&bytes| bytes < STACK_BYTES_MIN)?;
     Some(format!(
-        "the stack is limited to {} KiB, and Stillwell needs {}: ulimit -s 8192; `run --rlimit \
-         stack={bytes}` limits only the commands",
+        "the stack is limited to {} KiB, and Stillwell needs {}: ulimit -s 8192; `prlimit --stack={bytes} COMMAND` limits \
+         only a command",
         bytes >> 10,
         STACK_BYTES_MIN >> 10
     ))

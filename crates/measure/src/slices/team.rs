@@ -211,7 +211,6 @@ fn attributes(process: &ProcessPlan) -> Attributes {
         nice: process.nice,
         policy: process.sched.map(crate::launch_attributes::policy),
         no_aslr: process.no_aslr,
-        rlimits: Vec::new(),
         run_as: None,
         directory: None,
         group: 0,

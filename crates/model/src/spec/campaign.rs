@@ -55,7 +55,7 @@ pub struct CampaignNew {
     /// protocol (docs/frameworks.md). What decides is the geometric mean of its benchmarks. It says its own times, so it needs
     /// --trusted
     #[arg(long, value_name = "COMMAND", requires = "trusted", conflicts_with_all = [
-        "command", "shell", "setup", "prepare", "conclude", "cleanup", "validate", "cold_cache", "isolate", "rlimits",
+        "command", "shell", "setup", "prepare", "conclude", "cleanup", "validate", "cold_cache", "isolate",
         "env", "input", "output", "show_output", "ignore_failure", "expect_exit", "value", "value_json", "script",
     ])]
     pub program: Option<String>,

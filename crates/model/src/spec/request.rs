@@ -90,7 +90,6 @@ mod tests {
             "--priority=off",
             "--nice=3",
             "--sched=batch",
-            "--rlimit=stack=8M",
             "--no-aslr",
             "--env-padding=16",
             "--env=A=1",

@@ -12,8 +12,8 @@ use crate::spec::groups::{
     TuneOptions,
 };
 use crate::values::{
-    Better, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell,
-    TimeSpan, TimeUnit,
+    Better, Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Shell, TimeSpan,
+    TimeUnit,
 };
 use crate::words::command_parser;
 
@@ -239,10 +239,6 @@ pub struct ProcessOptions {
     pub rights: RightsOptions,
     #[command(flatten)]
     pub priority: PriorityOptions,
-    /// Soft resource limit: as, core, cpu, data, fsize, memlock, nofile, nproc or stack, in bytes (with K, M, G),
-    /// seconds or pieces [default: as it is now]
-    #[arg(long = "rlimit", value_name = "RESOURCE=VALUE")]
-    pub rlimits: Vec<Rlimit>,
     #[command(flatten)]
     pub layout: LayoutOptions,
     #[command(flatten)]

@@ -14,7 +14,6 @@ mod metric_list;
 mod name_pattern;
 mod percent;
 mod process;
-mod rlimit;
 mod statistic;
 #[cfg(test)]
 mod test_parsing;
@@ -34,7 +33,6 @@ pub use metric_list::{CPU, MetricChoice, MetricList, TimeUnit, VALUE};
 pub use name_pattern::{NameList, NamePattern};
 pub use percent::Percent;
 pub use process::{MemoryMode, MemoryPolicy, Numa, OutputTarget, Padding, Sched, Shell, Threads};
-pub use rlimit::Rlimit;
 pub(crate) use statistic::option_value;
 pub use statistic::{
     ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, FileStatistic, Order,

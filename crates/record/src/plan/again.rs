@@ -54,9 +54,6 @@ pub(super) fn measure_again(new: &mut Plan, arms: &EarlierArms<'_>) {
         process.nice = process.nice.or(before.nice);
     }
     process.sched = process.sched.or(before.sched);
-    if process.rlimits.is_empty() {
-        process.rlimits.clone_from(&before.rlimits);
-    }
     process.no_aslr |= before.no_aslr;
     if process.thread_variables.is_empty() {
         process.thread_variables.clone_from(&before.thread_variables);

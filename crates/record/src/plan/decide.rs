@@ -287,7 +287,7 @@ fn process_plan(process: &ProcessOptions, facts: &Facts) -> Result<ProcessPlan> 
         nice: process.priority.nice,
         is_raised: false,
         sched: process.priority.sched,
-        rlimits: process.rlimits.clone(),
+        rlimits: Vec::new(),
         no_aslr: process.layout.no_aslr,
         env_padding: process.layout.env_padding.unwrap_or_default(),
         thread_variables: Vec::new(),

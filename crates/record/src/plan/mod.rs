@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use model::values::metric::Metric;
 use model::values::{
     Better, Ceiling, Clock, Compared, DecideOn, Estimand, MemoryPolicy, MetricChoice, Order,
-    Padding, ProcessValue, Rlimit, Sched,
+    Padding, ProcessValue, Sched,
 };
 
 pub use again::{EarlierArm, EarlierArms, PYTHON_NAMES};
@@ -263,6 +263,17 @@ pub struct Precision {
     pub time_min_ns: u64,
 }
 
+/// A soft resource limit of the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rlimit {
+    /// Name of the resource, as in setrlimit(2) without `RLIMIT_`, lower case.
+    pub resource: String,
+    /// Number of the resource, `RLIMIT_…`.
+    pub number: u32,
+    /// The soft limit; `u64::MAX` is no limit.
+    pub value: u64,
+}
+
 /// State of the timed processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessPlan {
@@ -277,7 +288,7 @@ pub struct ProcessPlan {
     pub is_raised: bool,
     /// Scheduling policy.
     pub sched: Option<Sched>,
-    /// Soft resource limits.
+    /// Soft resource limits, in records of earlier versions.
     pub rlimits: Vec<Rlimit>,
     /// Whether address space randomisation is off.
     pub no_aslr: bool,

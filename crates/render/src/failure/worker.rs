@@ -108,9 +108,6 @@ fn step(stage: Stage) -> (&'static str, Prose) {
             "switch address space randomisation off",
             prose!["a seccomp filter forbids it; leave " NoAslr " out"],
         ),
-        Stage::Rlimit => {
-            ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)".into())
-        }
         Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)".into()),
         Stage::User => ("become another user", "run it without sudo".into()),
         Stage::Exec => (

@@ -207,7 +207,7 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
 
 /// Options with one name, whoever reads it.
 const SAME_EVERYWHERE: &str =
-    "as-root cold-cache db for host-root no-smt only output quiet resume rlimit subtract";
+    "as-root cold-cache db for host-root no-smt only output quiet resume subtract";
 
 /// The layers below `render` use an `OptionName` where a message names an option; `render/remedies.rs` spells it. With a
 /// suite file, the message names the file's key instead.

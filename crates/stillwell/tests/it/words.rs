@@ -66,5 +66,5 @@ fn a_small_stack_is_said_and_not_overflowed() {
     let mut small = bench.command("prlimit");
     small.args(["--stack=131072", crate::bench::STILLWELL, "show"]);
     let ran = Ran::from(small.output().unwrap()).ends_with(2);
-    ran.says(&["the stack is limited to 128 KiB", "ulimit -s 8192", "--rlimit stack=131072"]);
+    ran.says(&["the stack is limited to 128 KiB", "ulimit -s 8192", "prlimit --stack=131072"]);
 }

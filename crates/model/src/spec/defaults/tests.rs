@@ -201,7 +201,7 @@ fn a_file_chooses_nothing_that_is_executed_read_or_written() {
     let expected = "affinity aim alpha at-least attempts benchmark budget command-name control copies counter \
                     decide-on duplicate env-padding estimand expect-exit fail-on filter gc ignore-failure \
                     inner-loops instructions layouts loops max-runs metrics min-runs min-time name nice numa of only \
-                    order precision priority rate reference-name replays rlimit runs same sched seed select skip sort \
+                    order precision priority rate reference-name replays runs same sched seed select skip sort \
                     stack-kib style tag threads time-unit timeout total-budget tune value value-better value-json \
                     value-unit values warmup warmups why within";
     assert_eq!(taken.join(" "), expected);
