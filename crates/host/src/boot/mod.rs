@@ -5,7 +5,7 @@ mod entry;
 
 use serde::Serialize;
 
-use crate::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
+use crate::{CommandLine, CpuRow, Host, Recommendation, recommend};
 use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, read_cpu_list};
 
@@ -23,8 +23,6 @@ pub struct BootAdvice {
     pub parameters: Vec<BootParameter>,
     /// The missing or different parameters, as text for the command line.
     pub line: String,
-    /// Parameters that the line leaves out, with reasons.
-    pub others_known: Vec<BootParameter>,
     pub warnings: Vec<String>,
 }
 
@@ -52,13 +50,7 @@ impl BootAdvice {
         let others: Vec<usize> = online.filter(|cpu| !cpus.contains(cpu)).collect();
         let running = Running::read(host);
         let mut parameters = parameters(&running, &cpus, &others);
-        let smt = smt(&running);
-        let mut others_known = others_known(&running);
-        if no_smt {
-            parameters.push(smt);
-        } else if table.iter().any(|row| row.siblings.len() > 1) {
-            others_known.insert(0, smt);
-        }
+        parameters.extend(no_smt.then(|| smt(&running)));
         let missing = parameters.iter().filter(|parameter| {
             matches!(parameter.now, BootState::Missing | BootState::Different { .. })
         });
@@ -69,7 +61,6 @@ impl BootAdvice {
             others,
             recommended,
             line,
-            others_known,
             parameters,
         })
     }
@@ -130,8 +121,6 @@ struct Running {
     /// `None` if the kernel is built without it.
     nohz: Option<Vec<usize>>,
     isolated: Vec<usize>,
-    is_guest: bool,
-    is_x86: bool,
 }
 
 impl Running {
@@ -143,11 +132,6 @@ impl Running {
             cpu_last: possible.last().copied().unwrap_or(0),
             nohz: list("sys/devices/system/cpu/nohz_full"),
             isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
-            // ARM's /proc/cpuinfo has no vendor_id, and s390x has IBM's.
-            is_x86: host
-                .read("proc/cpuinfo")
-                .is_some_and(|text| text.contains("vendor_id") && !text.contains("IBM/S390")),
-            is_guest: virtualisation::machine(host).is_some(),
             line,
         }
     }
@@ -237,62 +221,6 @@ fn smt(running: &Running) -> BootParameter {
             None => BootState::Missing,
         },
     }
-}
-
-fn others_known(running: &Running) -> Vec<BootParameter> {
-    let flag = |name: &str, text: &str, what, cost| BootParameter {
-        text: text.into(),
-        what,
-        cost,
-        now: match running.line.value(name) {
-            None => BootState::Missing,
-            Some("") if text == name => BootState::Set,
-            Some("") => BootState::Different { value: name.into() },
-            Some(value) if text == format!("{name}={value}") => BootState::Set,
-            Some(value) => BootState::Different { value: format!("{name}={value}") },
-        },
-    };
-    let mut known = vec![flag(
-        "mitigations",
-        "mitigations=off",
-        "faster system calls, without the defences against Spectre and its like",
-        "it changes what is measured and opens the machine; Stillwell only reports it",
-    )];
-    if !running.is_guest {
-        known.push(flag(
-            "skew_tick",
-            "skew_tick=1",
-            "the ticks of the CPUs do not all come at once and wait for each other",
-            "a little more power; it does nothing for CPUs without a tick",
-        ));
-    }
-    known.push(flag(
-        "nosoftlockup",
-        "nosoftlockup",
-        "no timer of the watchdog on any CPU; the knob `watchdog-cpus` keeps it off the benchmark's CPUs only",
-        "a CPU that hangs in the kernel is not reported",
-    ));
-    known.push(flag(
-        "rcu_nocb_poll",
-        "rcu_nocb_poll",
-        "the threads that run deferred frees look by themselves, so CPUs of rcu_nocbs= need not wake them",
-        "those threads wake up all the time, on the other CPUs",
-    ));
-    if !running.is_guest && running.is_x86 {
-        known.push(flag(
-            "tsc",
-            "tsc=nowatchdog",
-            "no timer that compares the TSC with another clock twice a second, on each CPU in turn",
-            "a TSC that goes wrong is not noticed",
-        ));
-        known.push(flag(
-            "processor.max_cstate",
-            "processor.max_cstate=1 intel_idle.max_cstate=0",
-            "no CPU ever sleeps deeply, so each wakes up at once",
-            "heat, and with it less turbo; `system tune` does the same for the benchmark's CPUs only",
-        ));
-    }
-    known
 }
 
 #[cfg(test)]

@@ -30,9 +30,6 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     heading(&mut out, styles, "boot with", "");
     advice.parameters.iter().for_each(|parameter| block(&mut out, parameter));
     out.push('\n');
-    heading(&mut out, styles, "not part of it", "");
-    advice.others_known.iter().for_each(|parameter| block(&mut out, parameter));
-    out.push('\n');
     if advice.line.is_empty() {
         out.push_str("all of it is set already\n");
         return out;
