@@ -110,6 +110,10 @@ impl<'a> SummaryContext<'a> {
         let has_verdict = || comparisons.iter().any(|it| it.evidence.test().is_ok());
         let is_told = !self.has_failed() || self.candidates().count() == 1 || has_verdict();
         let mut text = answer::sentence(self).filter(|_| is_told)?;
+        if let Some(gate) = self.plan.suite.as_ref().filter(|suite| suite.is_gate) {
+            // Sums may have answered for its other benchmarks.
+            text = format!("{}: {text}", one_line(&gate.benchmark));
+        }
         if self.plan.order == Order::Listed && has_verdict() {
             text.push_str("; the order was fixed, not random");
         }
