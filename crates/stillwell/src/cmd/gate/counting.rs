@@ -19,16 +19,16 @@ use record::plan::InstructionCounter;
 use render::closing::{failing_prefix, uncounted_benchmarks};
 
 use super::countable::{Countable, Timed};
-use super::counting_sessions::{COUNTED_NS, CountingSessions, PROCESSES, process_ns};
+use super::counting_sessions::{COUNTED_NS, CountingSessions, PACE_MAX, PROCESSES, process_ns};
 use super::fail_on;
 use super::pairs::{Changes, Pair};
 use super::together;
 use super::trees::Trees;
 
-/// Other programs may take half of the time.
-const MARGIN: f64 = 2.0;
+/// Other programs may take two thirds of the time.
+const MARGIN: f64 = PACE_MAX;
 /// Largest share of the budget that is kept for counts.
-const SHARE: f64 = 0.5;
+const SHARE: f64 = 0.6;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
 const ALPHA_OF_TIMES: f64 = 0.9;
 /// A gate's division of time and error rate.
@@ -152,6 +152,7 @@ impl Counting {
             code: exit_code::SUCCESS,
             refused: BTreeMap::new(),
             ratios: HashMap::new(),
+            different: Vec::new(),
         };
         // The processor's counts never repeat to the last instruction.
         let repeats = self.counter != InstructionCounter::Pmu;
@@ -229,7 +230,7 @@ impl Counting {
                 }
             };
             all_ns += process_ns * all;
-            has_time |= process_ns * first < together::SHARE * most_ns;
+            has_time |= process_ns * first < most_ns;
         }
         if has_time { (all_ns * MARGIN).min(most_ns) as u64 } else { 0 }
     }
@@ -258,7 +259,8 @@ fn count_alone(
     // Where nothing else decides, what cannot be counted fails.
     let is_refused = |it: &Countable<'_>| !decides && sessions.refused.contains_key(&it.timed.name);
     let left = open.iter().copied().filter(|it| !work.has(it) && !is_refused(it));
-    let left: Vec<_> = left.collect();
+    let mut left: Vec<_> = left.collect();
+    left.sort_by_key(|it| !sessions.different.contains(&it.timed.name));
     let chosen = sessions.fitting(&left, &mut work.uncounted);
     if chosen.is_empty() {
         return Ok(true);

@@ -27,7 +27,7 @@ const SLOWER: f64 = 40.0;
 const TIMED_NS: f64 = 12e6;
 pub(super) const COUNTED_NS: f64 = 4.5e6;
 /// A busy machine makes everything so many times slower at most.
-const PACE_MAX: f64 = 3.0;
+pub(super) const PACE_MAX: f64 = 3.0;
 /// The directory for records of counts, in the directory of the gate's records.
 pub(super) const FOLDER: &str = "instructions";
 
@@ -56,6 +56,8 @@ pub(super) struct CountingSessions<'a> {
     pub refused: BTreeMap<String, String>,
     /// The benchmarks that were counted alone once, with new ÷ old.
     pub ratios: HashMap<String, f64>,
+    /// The benchmarks that are known to differ.
+    pub different: Vec<String>,
 }
 
 impl CountingSessions<'_> {

@@ -14,10 +14,8 @@ use record::plan::programs::ProgramBenchmark;
 
 /// Processes of a sum: one with n iterations of each benchmark and one with twice as many, of both builds.
 pub(super) const PROCESSES: f64 = 4.0;
-/// Largest share of the time for all sums. The benchmarks that differ need the rest.
-pub(super) const SHARE: f64 = 0.7;
-/// Longest iteration of a sum ÷ its shortest.
-const ALIKE: f64 = 4.0;
+/// Longest iteration of a sum ÷ its shortest. Counts repeat to some 2·10⁻⁷, so that a thousandth of the shortest is seen.
+const ALIKE: f64 = 64.0;
 /// Largest share of the time for one sum.
 const SHARE_OF_ONE: f64 = 0.45;
 
@@ -32,9 +30,8 @@ pub(super) fn the_same<'a>(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'a>],
 ) -> Result<Vec<Vec<Countable<'a>>>> {
-    let all_ns = sessions.left_ns();
-    let (least_left_ns, most_ns) = (all_ns * (1.0 - SHARE), all_ns * SHARE_OF_ONE);
-    let mut search = Search { least_left_ns, most_ns, ..Search::new(sessions) };
+    let most_ns = sessions.left_ns() * SHARE_OF_ONE;
+    let mut search = Search { most_ns, ..Search::new(sessions) };
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
         if search.pair(&of_pair).is_some() {
@@ -58,37 +55,24 @@ pub(super) fn the_same_alone<'a>(
     let mut search = Search::new(sessions);
     for one in benchmarks {
         search.split(&[*one], false)?;
-        // Only a sum of several is to leave time for others.
-        search.has_differed = false;
+        search.sessions.different.clear();
     }
     Ok(search.same)
 }
 
 struct Search<'s, 'p, 'a> {
     sessions: &'s mut CountingSessions<'p>,
-    /// The search ends with so much time left.
-    least_left_ns: f64,
     /// Longest time for one sum.
     most_ns: f64,
     /// Benchmarks that take too long for a sum with others.
     long: Vec<Countable<'a>>,
     same: Vec<Vec<Countable<'a>>>,
-    /// Whether any sum differed.
-    has_differed: bool,
 }
 
 impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
     /// A search that may take all the time that is left.
     fn new(sessions: &'s mut CountingSessions<'p>) -> Self {
-        let (least_left_ns, most_ns) = (0.0, f64::INFINITY);
-        Self {
-            sessions,
-            least_left_ns,
-            most_ns,
-            long: Vec::new(),
-            same: Vec::new(),
-            has_differed: false,
-        }
+        Self { sessions, most_ns: f64::INFINITY, long: Vec::new(), same: Vec::new() }
     }
 
     /// Looks for those that do the same work among benchmarks of one program, of which at least one is known to differ
@@ -100,14 +84,10 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
                 return self.without_longest(benchmarks);
             }
             let Some(pair) = self.pair(benchmarks) else { return Ok(false) };
-            // Whichever differs has to be counted alone.
-            let alone_ns = if self.has_differed {
-                self.sessions.expected_ns(&benchmarks[..1], counting_sessions::PROCESSES)
-            } else {
-                0.0
-            };
-            let least_left_ns = self.least_left_ns.max(alone_ns);
-            let is_late = self.sessions.left_ns() - expected_ns < least_left_ns;
+            // What is known to differ has to be counted alone.
+            let alone_ns = self.sessions.different.len() as f64
+                * self.sessions.expected_ns(&benchmarks[..1], counting_sessions::PROCESSES);
+            let is_late = self.sessions.left_ns() - expected_ns < alone_ns;
             if is_late || self.sessions.has_failed() {
                 return Ok(false);
             }
@@ -116,12 +96,15 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
                 self.same.push(benchmarks.to_vec());
                 return Ok(true);
             }
-            self.has_differed = true;
             if let ([one], Some(ratio)) = (benchmarks, ratio) {
                 self.sessions.ratios.insert(one.timed.name.clone(), ratio);
             }
         }
-        if benchmarks.len() > 1 {
+        if let [one] = benchmarks {
+            let name = &one.timed.name;
+            let is_known = do_differ || self.sessions.ratios.contains_key(name);
+            self.sessions.different.extend(is_known.then(|| name.clone()));
+        } else {
             let (suspects, others) = benchmarks.split_at(benchmarks.len().div_ceil(3));
             let are_others_same = self.split(others, false)?;
             self.split(suspects, are_others_same)?;
