@@ -23,7 +23,8 @@ pub(super) struct Countable<'a> {
     pub pair: usize,
     pub listed: &'a ProgramBenchmark,
     pub harness: Harness,
-    /// The kernel's largest share of the CPU time of one build's processes, their start left out.
+    /// The kernel's share of the CPU time of both builds' processes, their start left out. A single build has few
+    /// processes, and the kernel divides their time by the ticks of its clock: some five in a process.
     pub system_share: f64,
 }
 
@@ -40,8 +41,7 @@ impl<'a> Countable<'a> {
                 _ => timed.name.strip_prefix(&pair.name)?.strip_prefix('/')?,
             };
             let listed = pair.common[0].iter().find(|listed| listed.name == inner)?;
-            let shares = timed.cpu_us.map(|it| system_share(it, starts.get(at).copied().flatten()));
-            let system_share = shares.into_iter().fold(0.0, f64::max);
+            let system_share = system_share(timed.cpu_us, starts.get(at).copied().flatten());
             Some(Self { timed, pair: at, listed, harness: listed.harness?, system_share })
         })
     }
@@ -74,8 +74,8 @@ pub(super) struct Timed {
     pub iteration_ns: Option<f64>,
     /// CPU time of a process, ns.
     pub process_cpu_ns: f64,
-    /// Mean user and system time of a process of each build, µs.
-    cpu_us: [[f64; 2]; 2],
+    /// Mean user and system time of a process, µs.
+    cpu_us: [f64; 2],
 }
 
 impl Timed {
@@ -84,14 +84,14 @@ impl Timed {
         let one = |(pair, judgement): (&analysis::Comparison, &analysis::verdict::Judgement)| {
             let arms = [pair.reference, pair.arm];
             let times = timed.analysis.arms[pair.reference].times.as_ref();
-            let plan = &record.header.plan;
+            let (plan, cpu_us) = (&record.header.plan, cpu_us(record, &arms));
             Self {
                 name: plan.arms[pair.arm].benchmark.clone().unwrap_or_default(),
                 answer: judgement.answer(limit),
                 ratio: judgement.interval.map_or(1.0, |interval| interval.ratio),
                 iteration_ns: times.map(|times| times.median.value),
-                process_cpu_ns: 1e3 * cpu_us(record, &arms).iter().sum::<f64>(),
-                cpu_us: arms.map(|arm| cpu_us(record, &[arm])),
+                process_cpu_ns: 1e3 * cpu_us.iter().sum::<f64>(),
+                cpu_us,
             }
         };
         pairs.map(one).collect()
@@ -108,7 +108,7 @@ impl Timed {
             iteration_ns: listed.iteration_ns,
             // At most the time of the list is expected of it.
             process_cpu_ns: f64::INFINITY,
-            cpu_us: [[0.0; 2]; 2],
+            cpu_us: [0.0; 2],
         };
         Pair::all_named(pairs).map(one).collect()
     }
