@@ -259,3 +259,14 @@ fn what_cannot_be_counted_fails_where_instructions_decide_alone() {
     );
     assert!(!bench.path("out.suite").exists());
 }
+
+/// A benchmark with a long setup takes many times as long as expected. The others are counted all the same.
+#[test]
+fn a_sum_that_takes_too_long_leaves_time_for_the_others() {
+    let bench = builds("BM_a BM_d", [1000, 1100], false);
+    let waits = "case $* in *'|'*) exec sleep 600 ;; esac\nexec \"$@\"";
+    bench.script("tools/valgrind", &VALGRIND.replace("exec \"$@\"", waits));
+    let ran = gate(&bench, &["--decide-on", "instructions", "--budget", "40s"]).ends_with(1);
+    assert!(ran.stdout.contains("gate: fail: BM_d (the worst of 2 benchmarks)"), "{ran:#?}");
+    assert!(ran.stdout.contains("the same instructions: BM_a"), "{ran:#?}");
+}

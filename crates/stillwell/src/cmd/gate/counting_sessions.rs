@@ -8,8 +8,8 @@ use anyhow::Result;
 use crate::cmd::assessment::Assessment;
 use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
+use model::values::exit_code;
 use model::values::metric::Metric;
-use model::values::{CounterChoice, exit_code};
 use record::plan::InstructionCounter;
 use render::closing::uncounted_benchmarks;
 
@@ -72,29 +72,27 @@ impl CountingSessions<'_> {
 
     /// Counts these pairs, each benchmark alone. Where nothing but counts decides, they are the records of the gate.
     pub(super) fn count_alone(&mut self, pairs: &[Pair]) -> Result<Option<Assessment>> {
-        match self.verb.decide_on {
-            Some(_) => self.measure(pairs, self.directory, (None, None)),
-            None => {
-                let counter = Some(self.counter.choice());
-                self.measure(pairs, &self.directory.join(FOLDER), (counter, None))
-            }
-        }
+        let folder = self.verb.decide_on.is_none().then(|| FOLDER.to_owned());
+        self.measure(pairs, folder, None)
     }
 
-    /// Counts these pairs. `None` without a single count.
+    /// Counts these pairs; once, if a time is expected. `None` without a single count.
     fn measure(
         &mut self,
         pairs: &[Pair],
-        directory: &Path,
-        (counter, n_blocks): (Option<CounterChoice>, Option<u32>),
+        folder: Option<String>,
+        once_ns: Option<f64>,
     ) -> Result<Option<Assessment>> {
+        // A setup may take many times as long as the iterations tell. It must not take all of the time.
+        let most_ns = once_ns.map_or(f64::INFINITY, |expected_ns| PACE_MAX * expected_ns);
+        let own = folder.as_ref().map(|folder| self.directory.join(folder));
         let request = SuiteRequest {
-            budget_ns: self.left_ns() as u64,
+            budget_ns: self.left_ns().min(most_ns) as u64,
             alpha_pct: self.alpha_pct,
-            directory,
-            has_directory: directory == self.directory,
-            counter,
-            n_blocks,
+            directory: own.as_deref().unwrap_or(self.directory),
+            has_directory: own.is_none(),
+            counter: own.as_ref().map(|_| self.counter.choice()),
+            n_blocks: once_ns.map(|_| 1),
             are_named: self.pairs.len() > 1,
         };
         let (counted, code) = measure(self.verb, self.trees, pairs, &request, self.failing)?;
@@ -112,10 +110,9 @@ impl CountingSessions<'_> {
     ) -> Result<Option<f64>> {
         self.n_sums += 1;
         self.n_failed += 1;
-        let directory = self.directory.join(format!("{FOLDER}-{}", self.n_sums));
+        let folder = format!("{FOLDER}-{}", self.n_sums);
         let started_ns = monotonic_ns();
-        let once = (Some(self.counter.choice()), Some(1));
-        let counted = self.measure(&[pair], &directory, once)?;
+        let counted = self.measure(&[pair], Some(folder), Some(expected_ns))?;
         let pace = self.pace * (monotonic_ns() - started_ns) as f64 / expected_ns;
         // A benchmark with a long setup tells nothing about the others.
         self.pace = pace.clamp(1.0 / PACE_MAX, PACE_MAX);
