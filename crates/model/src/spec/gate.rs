@@ -44,7 +44,7 @@ pub struct GateVerb {
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
     /// Whether instructions are counted beside the times: auto (of benchmarks whose times are left undecided), on (of all) or
-    /// off. Up to half of the budget is kept for them [default: auto]
+    /// off. Up to 60 % of the budget is kept for them [default: auto]
     #[arg(long, value_name = "WHEN", conflicts_with = "decide_on")]
     pub instructions: Option<GateCounting>,
     /// What counts instructions: auto, pmu or valgrind, as for run [default: auto]
