@@ -121,7 +121,8 @@ test-report: ## pages of `stillwell report` in a real browser
 test-slurm: ## pools on a real Slurm
 	$(TESTS)/slurm/run $(SKIP_IS_NO_ERROR)
 
-docs: ## all links of the manual, and the manual as a book in target/book if there is an mdbook, which `make test-tools` installs
+docs: ## the documentation of the crates; all links of the manual, and the manual as a book in target/book if there is an mdbook
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	$(TESTS)/docs/run
 
 fuzz: ## every reader with inputs that coverage guides: SECONDS for each [3600]; needs nightly Rust and cargo-fuzz

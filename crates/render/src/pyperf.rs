@@ -60,7 +60,7 @@ pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     Ok(to.write_all(b"\n")?)
 }
 
-/// [`write`] with an indent of four spaces, like `pyperf convert --indent`.
+/// [`write()`] with an indent of four spaces, like `pyperf convert --indent`.
 pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut *to, formatter);

@@ -33,20 +33,20 @@ pub fn signs(text: &str) -> String {
     text.replace(PLUS_MINUS, PLUS_MINUS_SIGN)
 }
 
-/// A value rounded like [`format`], to the second digit of its error.
+/// A value rounded like [`format()`], to the second digit of its error.
 pub fn as_shown(value: f64, err: Option<f64>) -> f64 {
     let Some(err) = err.filter(|&err| has_digits(value, err)) else { return value };
     rounded(value, err).0.text(0).parse().unwrap_or(value)
 }
 
-/// Number of decimals in the output of [`format`]; `None` if the output has a power of ten or the error is unusable.
+/// Number of decimals in the output of [`format()`]; `None` if the output has a power of ten or the error is unusable.
 pub fn decimals(value: f64, err: Option<f64>) -> Option<usize> {
     let err = err.filter(|&err| has_digits(value, err))?;
     let (value, _, exponent) = rounded(value, err);
     PLAIN_EXPONENTS.contains(&exponent).then(|| usize::try_from(-value.place).unwrap_or(0))
 }
 
-/// [`format`] without powers of ten, for the numbers of a column, which have one unit. Also returns the number of
+/// [`format()`] without powers of ten, for the numbers of a column, which have one unit. Also returns the number of
 /// decimals, for values without an error.
 pub fn in_column(value: f64, err: f64) -> (String, Option<usize>) {
     if !has_digits(value, err) {

@@ -1,4 +1,5 @@
 //! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
+#![cfg_attr(doc, allow(rustdoc::all, reason = "the documentation of an option is its help text"))]
 
 pub mod answer;
 pub mod argument_ids;

@@ -189,7 +189,7 @@ fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
     Ok(detection::detect(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
-/// [`search`] relative to all other results of the machine. Returns also the number of results with too few others.
+/// [`search()`] relative to all other results of the machine. Returns also the number of results with too few others.
 fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let all = entries(search, None)?;
     let wanted = search.name.as_deref().unwrap_or_default();

@@ -65,7 +65,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     bench_known(verb, &KnownPrograms::default())
 }
 
-/// [`bench`] for programs whose benchmarks are partly listed already.
+/// [`bench()`] for programs whose benchmarks are partly listed already.
 pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
