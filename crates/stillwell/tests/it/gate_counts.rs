@@ -240,7 +240,8 @@ fn sums_answer_where_instructions_decide_alone() {
     gate(&bench, &[&decide[..], &limited].concat()).ends_with(0);
     assert!(!bench.read("c.md").contains("as a sum of"), "{}", bench.read("c.md"));
     std::fs::remove_dir_all(bench.path("out.suite")).unwrap();
-    gate(&bench, &[&decide[..], &["--budget", "1s"]].concat()).ends_with(3);
+    let nothing = ["--budget", "1s", "--report", "p.html"];
+    gate(&bench, &[&decide[..], &nothing].concat()).ends_with(3).says(&["no page p.html"]);
     let comment = bench.read("c.md");
     assert!(comment.contains("Nothing was measured in the budget.\n"), "{comment}");
     assert!(comment.contains("Instructions not counted: BM\\_loop, "), "{comment}");

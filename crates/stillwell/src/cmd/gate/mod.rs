@@ -209,6 +209,10 @@ fn write_result(
     let result = GateResult { code, short_budget, ..result };
     print(&pull_request::remarks(&result))?;
     write_files(verb, &result)?;
+    if let Some(page) = verb.report.as_ref().filter(|_| measured.times.is_none()) {
+        let shown = page.display();
+        writeln!(terminal::stderr(), "stillwell: no page {shown}: nothing was measured alone").ok();
+    }
     Ok(code)
 }
 
