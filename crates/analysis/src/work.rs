@@ -32,7 +32,7 @@ pub struct WorkCounted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// The times, which decide alone.
+    /// The times alone, or what `--decide-on` names.
     Time,
     /// The times pass; the instructions are more than the limit allows.
     TimeInSpiteOfWork,
