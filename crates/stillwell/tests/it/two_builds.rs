@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::bench::{Bench, Row, skipped};
 
+/// From statfs(2).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
 /// The root of the repository.
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -45,23 +48,32 @@ fn two_builds_of_a_c_program_are_compared_function_by_function() {
 fn copies_of_a_program_exchange_their_places_in_memory() {
     for (verb, define) in [("run", "-DRUN"), ("bench", "-DWORKER")] {
         let bench = Bench::new();
+        if rustix::fs::statfs(bench.path(".")).unwrap().f_type == TMPFS_MAGIC {
+            return skipped("temporary files are in memory here, where they stay");
+        }
         compile(&bench, "places.c", define, "old");
         std::fs::copy(bench.path("old"), bench.path("new")).unwrap();
-        let arguments = [verb, "--budget", "4s", "-o", "r.swell", "./old", "./new"];
-        bench.stillwell(&arguments).ends_with(0);
-        let text = bench.read("places");
-        let frames_of = |name: &str| -> BTreeSet<&str> {
-            text.lines()
-                .filter_map(|line| line.strip_prefix(name))
-                .flat_map(str::split_whitespace)
-                .collect()
-        };
-        let [old, new] = ["old ", "new "].map(frames_of);
-        if old.contains("0") {
+        // A busy machine has time for a few blocks, and each leaves the places as they are with a probability of a half.
+        let exchanges = (0..3).any(|number: u32| {
+            let record = format!("{number}.swell");
+            let arguments = [verb, "--budget", "4s", "-o", &record, "./old", "./new"];
+            bench.stillwell(&arguments).ends_with(0);
+            have_exchanged(&bench.read("places")).unwrap_or(true)
+        });
+        if have_exchanged(&bench.read("places")).is_none() {
             return skipped("only root sees where a program's pages are");
         }
-        let (n_pages, n_both) =
-            (text.lines().next().unwrap().split(' ').count() - 1, old.intersection(&new).count());
-        assert!(2 * n_both > n_pages, "{verb}: {n_both} of {n_pages} places");
+        assert!(exchanges, "{verb}");
     }
+}
+
+/// Whether both programs were in half of the places, from what places.c writes; `None` if it does not see them.
+fn have_exchanged(places: &str) -> Option<bool> {
+    let frames_of = |name: &str| -> BTreeSet<&str> {
+        let of_name = places.lines().filter_map(|line| line.strip_prefix(name));
+        of_name.flat_map(str::split_whitespace).collect()
+    };
+    let [old, new] = ["old ", "new "].map(frames_of);
+    let n_pages = places.lines().next()?.split(' ').count() - 1;
+    (!old.contains("0")).then_some(2 * old.intersection(&new).count() > n_pages)
 }
