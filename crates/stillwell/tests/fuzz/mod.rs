@@ -115,7 +115,7 @@ pub const TARGETS: [FuzzTarget; 12] = [
         seeds: &[],
         texts: &[
             "run\n-L\nn\n1,2\n-n\na {n}\n--budget\n30s\nsleep {n}",
-            "run\n--metrics\nwall:ms,all\n--rlimit\nnofile=10K\n--affinity\n0-3,6\n--sched\nfifo:5\ntrue",
+            "run\n--metrics\nwall:ms,all\n--affinity\n0-3,6\n--sched\nfifo:5\ntrue",
             "bench\n--arms\nold=./a,new=./b\n-l\n2^10\ns.toml",
             "history\nadd\n--db\nx\nr.swell\n--fail-on\nslower:2%",
             "timeit\n--setup\nx = 1\nx + 1",

@@ -1,4 +1,4 @@
-//! `TIME<TAB>COMMAND`: our files, and those of the program tim.
+//! Lines `TIME<TAB>COMMAND`, as Stillwell and the program tim write them.
 
 use serde_json::Value;
 

@@ -42,8 +42,7 @@ fn two_builds_of_a_c_program_are_compared_function_by_function() {
     assert!(mix > 4.0 && mix > 4.0 * same, "{mix} {same}");
 }
 
-/// Two copies of a program have places in memory of their own. Each has those of both in turn, or the one would be faster
-/// in all runs.
+/// Two copies of a program lie in different places in memory. They exchange them, or one would be faster in all runs.
 #[test]
 fn copies_of_a_program_exchange_their_places_in_memory() {
     for (verb, define) in [("run", "-DRUN"), ("bench", "-DWORKER")] {

@@ -96,9 +96,7 @@ impl Timed {
         };
         pairs.map(one).collect()
     }
-}
 
-impl Timed {
     /// Benchmarks whose times do not matter.
     pub(super) fn without_times(pairs: &[Pair]) -> Vec<Self> {
         let one = |(name, listed): (String, &ProgramBenchmark)| Self {

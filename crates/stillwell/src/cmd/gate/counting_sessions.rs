@@ -141,7 +141,7 @@ impl CountingSessions<'_> {
             1.5 * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
-        // A counted process also makes the program's list. Its statistics are shorter than those of a timed process.
+        // A counted process makes the program's list too, and computes no more than a timed one.
         let own_ns = |it: &Countable<'_>| {
             let listing_ns = self.pairs[it.pair].listing.all_ns as f64;
             (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, listing_ns)

@@ -138,9 +138,7 @@ impl Measured {
         }
         Ok(measured)
     }
-}
 
-impl Measured {
     /// Benchmarks that do the same work are counted as sums, the others alone. All of it takes the budget at most.
     fn by_counts(
         verb: &GateVerb,
