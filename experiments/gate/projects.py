@@ -21,7 +21,10 @@ def shell(text, cwd="."):
 
 
 class Project:
-    """Where the source is from, how it is built, and the file with its functions."""
+    """Where the source is from, how it is built, and the file with its functions.
+
+    All builds have directories with names of three letters, as a gate's base and head have equally long ones: Python's work
+    depends on their length."""
 
     name = fetch = build = source = start = comment = ""
     # The benchmark that work can be added to, and its file.
@@ -69,18 +72,18 @@ class Project:
 
     def variant(self, number):
         """One of them."""
-        return self.copy(f"pr{number}", self.source, lambda text: self.changed(text, number))
+        return self.copy(f"p{number:02}", self.source, lambda text: self.changed(text, number))
 
     def same(self):
         """A copy of the build as it is."""
-        copy = self.folder() / "same"
+        copy = self.folder() / "cpy"
         if not copy.exists():
             shutil.copytree(self.folder() / "src", copy, symlinks=True)
         return copy
 
     def slower(self, percent):
         """A build in which the benchmark `hit` has so much more work."""
-        return self.copy(f"slower{percent}", self.hit_source, lambda text: self.with_work(text, percent))
+        return self.copy(f"u{percent:02}", self.hit_source, lambda text: self.with_work(text, percent))
 
     def changed(self, text, number):
         """The text with a comment at its top, or with two functions in another order."""

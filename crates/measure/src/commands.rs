@@ -158,11 +158,14 @@ impl Commands {
             let count = half.map(|half| CountTask { folder: None, half: Some(half), n_iterations });
             return Command { count, ..command };
         };
-        let is_stepped = plan.needs_stepped_clock();
+        let is_stepped = counted.is_some_and(|counted| counted.has_stepped_clock);
+        let by_clock = counted.is_some_and(|counted| counted.are_chosen_by_clock);
+        let skipped = counted.map_or(&[][..], |counted| &counted.uncounted_children);
         let wrapped = |prefix, argv: Vec<Bytes>| {
-            let argv = CountTask::wrapped(folder, valgrind, prefix, argv);
+            let argv = CountTask::wrapped(folder, valgrind, prefix, skipped, argv);
+            let readings = by_clock.then(|| CountTask::readings_file(folder, prefix));
             match is_stepped {
-                true => stepped_clock::wrapped(CountTask::readings_file(folder, prefix), argv),
+                true => stepped_clock::wrapped(readings, argv),
                 false => argv,
             }
         };

@@ -14,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,9 +40,10 @@ const DAY_S: u64 = 86_400;
 /// The kernel interrupts no shorter request (getrandom(2)).
 const RANDOM_BYTES_MAX: u64 = 256;
 
-/// The command line that executes a command under this program. `file` gets the number of the clock's readings.
-pub fn wrapped(file: Vec<u8>, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    [ARGV0.into(), file].into_iter().chain(argv).collect()
+/// The command line that executes a command under this program. `file` gets the number of the clock's readings; without one,
+/// the command is executed also where the kernel gives it no such clock.
+pub fn wrapped(file: Option<Vec<u8>>, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    [ARGV0.into(), file.unwrap_or_default()].into_iter().chain(argv).collect()
 }
 
 /// Whether this process was started to give a command such a clock.
@@ -67,7 +69,11 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a socket")?;
     sys::stop_at(&mut command, &calls(), OwnedFd::from(theirs));
     let refused = "cannot answer the program's readings of the clock";
-    let mut child = command.spawn().context(refused)?;
+    let mut child = match command.spawn() {
+        // The kernel is older than 5.0, or a container has such a listener already.
+        Err(_) if file.is_empty() => return without_clock(&command),
+        spawned => spawned.context(refused)?,
+    };
     // The command holds the other end of the socket.
     drop(command);
     let listener = CallListener::receive(&ours).context(refused)?.context(refused)?;
@@ -82,11 +88,19 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
                 clock.answer(&listener, call).context(refused)?;
             }
         } else if let Some(status) = child.try_wait().context("cannot wait for the command")? {
-            replace(file.as_ref(), 0o600, clock.n_readings.to_string().as_bytes())
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            if !file.is_empty() {
+                replace(file.as_ref(), 0o600, clock.n_readings.to_string().as_bytes())
+                    .with_context(|| format!("cannot write {}", file.display()))?;
+            }
             return Ok(status);
         }
     }
+}
+
+/// Executes the command in place of this process, with the machine's clock.
+fn without_clock(command: &Command) -> Result<ExitStatus> {
+    let mut plain = Command::new(command.get_program());
+    Err(plain.args(command.get_args()).exec()).context("cannot execute the program")
 }
 
 /// The system calls that read a clock.

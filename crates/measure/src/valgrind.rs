@@ -70,11 +70,13 @@ pub struct Uncounted {
 }
 
 impl CountTask {
-    /// Valgrind's arguments, followed by the program's. `prefix` begins the names of the files with counts.
+    /// Valgrind's arguments, followed by the program's. `prefix` begins the names of the files with counts. Child processes
+    /// with one of these arguments are `skipped`.
     pub fn wrapped(
         folder: &[u8],
         valgrind: &str,
         prefix: &str,
+        skipped: &[String],
         argv: Vec<Vec<u8>>,
     ) -> Vec<Vec<u8>> {
         let file = |option: &str, name: &str| {
@@ -82,8 +84,11 @@ impl CountTask {
         };
         let (log, options) = OPTIONS.split_last().unwrap_or((&"", &[]));
         let options = options.iter().map(|option| option.as_bytes().to_vec());
+        let skipped = (!skipped.is_empty())
+            .then(|| bytes_of(&format!("--trace-children-skip-by-arg={}", skipped.join(","))));
         let files = [file(log, LOG), file("--cachegrind-out-file=", prefix), b"--".to_vec()];
-        std::iter::once(bytes_of(valgrind)).chain(options).chain(files).chain(argv).collect()
+        let options = std::iter::once(bytes_of(valgrind)).chain(options).chain(skipped);
+        options.chain(files).chain(argv).collect()
     }
 
     /// The file for the number of the clock's readings by the process whose count has this prefix.
@@ -233,10 +238,11 @@ mod tests {
     #[test]
     fn the_program_follows_the_options_of_valgrind() {
         let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
-        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, argv);
+        let words =
+            CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, &["a".into(), "b*".into()], argv);
         let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
         assert_eq!(words[0], "/usr/bin/valgrind");
-        assert!(words.contains(&"--cachegrind-out-file=/t/count.%p".to_owned()), "{words:?}");
+        assert!(words.contains(&"--trace-children-skip-by-arg=a,b*".to_owned()), "{words:?}");
         assert_eq!(
             words[words.len() - 4..],
             ["--cachegrind-out-file=/t/count.%p", "--", "./p", "--log-file=x"]

@@ -3,16 +3,41 @@
 
 use crate::harness::{Harness, with_iterations};
 
-/// Step of the clock of a program that chooses its iterations by the clock. With it, each run chooses the same number.
-/// criterion warms up for a second, so that one iteration has to take longer.
-pub const CLOCK_STEP_NS: u64 = 500_000_000;
+/// Step of the clock of counted programs. With it, each run of a program that chooses its iterations by the clock chooses the
+/// same number. criterion warms up for a second, so that one iteration has to take longer; pytest-benchmark has to read the
+/// clock four times in a second. It is a binary fraction of a second, so that floating-point numbers are exact too.
+pub const CLOCK_STEP_NS: u64 = 375_000_000;
 /// criterion's first iteration seems to take this many steps.
 const READINGS: u64 = 3;
+const PYTEST_ROUNDS_MAX: u64 = 300;
 const GOOGLE_FILTER: &str = "--benchmark_filter=";
 
 /// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
-pub fn needs_stepped_clock(harness: Harness) -> bool {
+pub fn chooses_by_clock(harness: Harness) -> bool {
     matches!(harness, Harness::Criterion | Harness::Criterion0_3)
+}
+
+/// Whether the work that a framework does with its times would differ from run to run without such a clock. pytest-benchmark
+/// sorts and prints them: some 150 000 instructions in a process.
+pub fn works_on_times(harness: Harness) -> bool {
+    chooses_by_clock(harness) || harness == Harness::PytestBenchmark
+}
+
+/// To which share two counts of the same work agree. Python's hash tables depend on the paths of its files: counts of two copies
+/// of `pluggy` differed by 10⁻⁷ to 10⁻⁴, and by up to 4·10⁻⁴ if one path had a letter more.
+pub fn repeats_within(harness: Harness) -> f64 {
+    if harness == Harness::PytestBenchmark { 1e-4 } else { 2e-7 }
+}
+
+/// Arguments of the child processes that a framework starts for itself. They are not counted: git's work depends on the state of
+/// its files, and under valgrind each of its processes takes a fifth of a second (pytest-benchmark starts six).
+pub fn own_children(harness: Harness) -> &'static [&'static str] {
+    match harness {
+        Harness::PytestBenchmark => {
+            &["--git-dir", "remote.origin.url", "--abbrev=40", "--pretty=format:*", "--abbrev-ref"]
+        }
+        _ => &[],
+    }
 }
 
 /// Why valgrind's counts of this framework's processes mean nothing; `None` if they do.
@@ -32,11 +57,13 @@ pub fn exact_option(harness: Harness) -> Option<(&'static str, &'static str)> {
     (harness == Harness::GoogleBenchmark).then_some(("<integer>x", why))
 }
 
-/// The next larger number of iterations for which a framework divides twice as many into as many batches, with a reading
-/// of the clock at both ends of each: 10 or 1000 of criterion's `BatchSize`.
+/// The number of iterations near `n` that can be counted. A framework divides twice as many into as many batches, with a reading
+/// of the clock at both ends of each, if `n` is a multiple of 10 or 1000 (criterion's `BatchSize`). Where memory lies decides
+/// what pytest-benchmark's lists of a thousand times cost when they grow: 4·10⁻⁴ of the count of `pluggy`.
 pub fn countable(harness: Harness, n: u64) -> u64 {
     match n {
-        _ if !needs_stepped_clock(harness) => n,
+        _ if harness == Harness::PytestBenchmark => n.min(PYTEST_ROUNDS_MAX),
+        _ if !chooses_by_clock(harness) => n,
         ..10 => n,
         10..1000 => n.next_multiple_of(10),
         1000.. => n.next_multiple_of(1000),
@@ -99,22 +126,23 @@ pub fn with_exact_iterations(
 /// The time is of whole seconds, because 0.3 takes no others, and not at an end of those that give this number.
 fn criterion(argv: &[String], n: u64) -> Vec<String> {
     let first_s = 1e-9 * (READINGS * CLOCK_STEP_NS) as f64;
-    let time_s = (first_s * n as f64).ceil() + 2.0;
+    let time_s = (first_s * (n as f64 + 1.5)).round();
     argv.iter().cloned().chain([format!("--profile-time={time_s}")]).collect()
 }
 
-/// `n` rounds of one iteration. pytest-benchmark calibrates by the clock unless the minimal time is tiny.
+/// `n` rounds of one iteration. pytest-benchmark calibrates by the clock, and one step of it is enough with this precision.
+/// Without a file for its results, it does not ask a dozen programs about the machine, which takes as long as its start.
 fn pytest(argv: &[String], n: u64) -> Vec<String> {
     let word = |word: &String| match word.split_once('=').map_or(word.as_str(), |(name, _)| name) {
         "--benchmark-min-rounds" => format!("--benchmark-min-rounds={n}"),
         "--benchmark-max-time" => "--benchmark-max-time=0.000000001".into(),
+        "--benchmark-json" => "--benchmark-min-time=0.000000001".into(),
         "--benchmark-warmup" => "--benchmark-warmup=off".into(),
         _ => word.clone(),
     };
-    let at = argv.iter().position(|word| word.starts_with("--benchmark-max-time"));
-    let at = at.unwrap_or(argv.len());
-    let shortest = std::iter::once("--benchmark-min-time=0.000000001".to_owned());
-    argv[..at].iter().map(word).chain(shortest).chain(argv[at..].iter().map(word)).collect()
+    let precision = std::iter::once("--benchmark-calibration-precision=1".into());
+    let at = argv.iter().position(|word| word == "--benchmark-only").unwrap_or(argv.len());
+    argv[..at].iter().map(word).chain(precision).chain(argv[at..].iter().map(word)).collect()
 }
 
 #[cfg(test)]
@@ -131,8 +159,10 @@ mod tests {
         assert!(words(Harness::GoogleBenchmark, 7).unwrap().contains("--benchmark_min_time=7x"));
         assert!(words(Harness::Divan, 7).unwrap().contains("--sample-size 7"));
         let pytest = words(Harness::PytestBenchmark, 7).unwrap();
-        let calibrated = "--benchmark-min-rounds=7 --benchmark-min-time=0.000000001 --benchmark-max-time=0.000000001";
-        assert!(pytest.contains(calibrated) && pytest.contains("warmup=off"), "{pytest}");
+        for word in ["min-rounds=7", "max-time=0.000000001", "min-time=0.000000001", "warmup=off"] {
+            assert!(pytest.contains(&format!(" --benchmark-{word} ")), "{pytest}");
+        }
+        assert!(!pytest.contains("--benchmark-json"), "{pytest}");
         let by_clock = [Harness::Libtest, Harness::Catch2, Harness::Jmh];
         for harness in by_clock {
             let why = words(harness, 7).unwrap_err();
@@ -174,6 +204,7 @@ mod tests {
         let n = countable(Harness::Criterion, 1001);
         assert_eq!(n_batches(n, 1000), n_batches(2 * n, 1000));
         assert_eq!(countable(Harness::Divan, 1001), 1001);
+        assert_eq!([9, 1001].map(|n| countable(Harness::PytestBenchmark, n)), [9, 300]);
     }
 
     #[test]

@@ -78,9 +78,15 @@ pub struct CountedIterations {
     pub n: u64,
     /// The command line with half of the iterations.
     pub half: Vec<String>,
-    /// Whether the clock of the processes goes on by the same step at each reading.
+    /// Whether the clock of processes under valgrind goes on by the same step at each reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_stepped_clock: bool,
+    /// Whether the framework chooses the number of iterations by that clock, so that they must not read it themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub are_chosen_by_clock: bool,
+    /// An argument of each child process that is not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted_children: Vec<String>,
     /// The reason why only the processor can count them. It is of use until the counter is chosen.
     #[serde(skip)]
     pub no_valgrind: Option<String>,

@@ -85,9 +85,9 @@ impl Plan {
     }
 
     /// Whether the clock of runs has to go on in steps, which only valgrind's programs ask the kernel for.
-    pub fn needs_stepped_clock(&self) -> bool {
+    pub(super) fn needs_stepped_clock(&self) -> bool {
         let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());
-        counted.any(|counted| counted.has_stepped_clock)
+        counted.any(|counted| counted.are_chosen_by_clock)
     }
 
     pub fn valgrind(&self) -> Option<&str> {

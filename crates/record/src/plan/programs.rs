@@ -15,7 +15,8 @@ use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, command_of_all, countable, needs_stepped_clock, no_valgrind, with_exact_iterations,
+    Harness, chooses_by_clock, command_of_all, countable, no_valgrind, own_children,
+    with_exact_iterations, works_on_times,
 };
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
@@ -150,10 +151,15 @@ fn counted_arm(
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let has_stepped_clock = needs_stepped_clock(harness);
-    let no_valgrind = no_valgrind(harness).map(String::from);
-    let counted = Some(CountedIterations { n, half, has_stepped_clock, no_valgrind });
-    Ok(Arm { argv, counted, value: None, ..timed })
+    let counted = CountedIterations {
+        n,
+        half,
+        has_stepped_clock: works_on_times(harness),
+        are_chosen_by_clock: chooses_by_clock(harness),
+        uncounted_children: own_children(harness).iter().map(|it| (*it).into()).collect(),
+        no_valgrind: no_valgrind(harness).map(String::from),
+    };
+    Ok(Arm { argv, counted: Some(counted), value: None, ..timed })
 }
 
 /// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.

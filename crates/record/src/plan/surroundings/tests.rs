@@ -48,6 +48,8 @@ fn what_valgrind_cannot_count_is_left_to_the_processor() {
             n: 9,
             half: vec!["b".into()],
             has_stepped_clock: false,
+            are_chosen_by_clock: false,
+            uncounted_children: Vec::new(),
             no_valgrind: Some("threads".into()),
         });
         let (path, version) = ("/v".into(), "valgrind-3.19.0".into());

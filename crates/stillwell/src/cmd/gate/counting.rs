@@ -12,7 +12,7 @@ use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
 use measure::harnesses::CpuTime;
-use model::harness::{Harness, needs_stepped_clock, no_valgrind, with_exact_iterations};
+use model::harness::{Harness, chooses_by_clock, no_valgrind, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::{DecideOn, exit_code};
 use record::plan::InstructionCounter;
@@ -243,7 +243,7 @@ impl Counting {
             Err(why) => Some(why),
             Ok(_) if pair.no_counts.is_some() => pair.no_counts.map(str::to_owned),
             Ok(_) if !is_by_pmu => no_valgrind(harness).map(str::to_owned),
-            Ok(_) => needs_stepped_clock(harness).then(|| "only valgrind can count them".into()),
+            Ok(_) => chooses_by_clock(harness).then(|| "only valgrind can count them".into()),
         };
         why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
     }

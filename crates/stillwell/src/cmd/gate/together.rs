@@ -9,15 +9,15 @@ use analysis::exact::{AGREE_WITHIN, SAME_WORK};
 use super::countable::Countable;
 use super::counting_sessions::{self, CountingSessions};
 use super::pairs::Pair;
-use model::harness::command_of_all;
+use model::harness::{command_of_all, repeats_within};
 use record::plan::programs::ProgramBenchmark;
 
 /// Processes of a sum: one with n iterations of each benchmark and one with twice as many, of both builds.
 pub(super) const PROCESSES: f64 = 4.0;
-/// Longest iteration of a sum ÷ its shortest. Counts repeat to some 2·10⁻⁷, so that a thousandth of the shortest is seen.
-const ALIKE: f64 = 64.0;
 /// Largest share of the time for one sum.
 const SHARE_OF_ONE: f64 = 0.45;
+/// A sum may take so many times as long as the shortest of its benchmarks alone.
+const STARTS: f64 = 1.5;
 
 /// Processes of the search among so many benchmarks if one differs.
 pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
@@ -30,12 +30,16 @@ pub(super) fn the_same<'a>(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'a>],
 ) -> Result<Vec<Vec<Countable<'a>>>> {
-    let most_ns = sessions.left_ns() * SHARE_OF_ONE;
-    let mut search = Search { most_ns, ..Search::new(sessions) };
+    let share_ns = sessions.left_ns() * SHARE_OF_ONE;
+    let mut search = Search::new(sessions);
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
         if search.pair(&of_pair).is_some() {
             for alike in alike(&of_pair) {
+                // Fewer benchmarks do not make a sum much shorter than the processes of a single one.
+                let least_ns =
+                    alike.iter().map(|it| search.sessions.expected_ns(&[*it], PROCESSES));
+                search.most_ns = share_ns.max(STARTS * least_ns.fold(f64::INFINITY, f64::min));
                 search.split(&alike, false)?;
             }
         }
@@ -146,17 +150,27 @@ fn ns(benchmark: &Countable<'_>) -> f64 {
     benchmark.timed.iteration_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0)
 }
 
-/// The benchmarks in groups with iterations of similar length: a change of the shortest must be visible in the sum.
+/// The benchmarks in groups with iterations of similar length: a thousandth of the shortest must be visible in the sum.
 fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
-    let mut left = benchmarks.to_vec();
-    let mut groups = Vec::new();
-    while let Some(shortest) = left.iter().map(ns).min_by(f64::total_cmp) {
-        let (group, rest): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|it| ns(it) <= ALIKE * shortest);
-        groups.push(group);
-        left = rest;
+    let mut ordered: Vec<usize> = (0..benchmarks.len()).collect();
+    ordered.sort_by(|&one, &other| ns(&benchmarks[one]).total_cmp(&ns(&benchmarks[other])));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let (mut shortest_ns, mut sum_ns) = (0.0, 0.0);
+    for at in ordered {
+        let (one_ns, repeats_within) =
+            (ns(&benchmarks[at]), repeats_within(benchmarks[at].harness));
+        sum_ns += one_ns;
+        match groups.last_mut() {
+            Some(group) if SAME_WORK * shortest_ns >= repeats_within * sum_ns => group.push(at),
+            _ => {
+                (shortest_ns, sum_ns) = (one_ns, one_ns);
+                groups.push(vec![at]);
+            }
+        }
     }
-    groups
+    // Each group keeps the order.
+    groups.iter_mut().for_each(|group| group.sort_unstable());
+    groups.into_iter().map(|group| group.into_iter().map(|at| benchmarks[at]).collect()).collect()
 }
 
 /// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
