@@ -23,8 +23,8 @@ pub fn works_on_times(harness: Harness) -> bool {
     chooses_by_clock(harness) || harness == Harness::PytestBenchmark
 }
 
-/// To which share two counts of the same work agree. Python's hash tables depend on the paths of its files: counts of two copies
-/// of `pluggy` differed by 10⁻⁷ to 10⁻⁴, and by up to 4·10⁻⁴ if one path had a letter more.
+/// To which share two counts of the same work agree. Paths and addresses decide which keys of Python's hash tables collide: counts
+/// of two copies of `pluggy` differed by 10⁻⁷ to 10⁻⁴, and sums of several benchmarks by up to 4·10⁻⁴.
 pub fn repeats_within(harness: Harness) -> f64 {
     if harness == Harness::PytestBenchmark { 1e-4 } else { 2e-7 }
 }

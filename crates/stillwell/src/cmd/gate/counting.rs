@@ -17,6 +17,7 @@ use model::spec::{GateCounting, GateVerb};
 use model::values::{DecideOn, exit_code};
 use record::plan::InstructionCounter;
 use render::closing::{failing_prefix, uncounted_benchmarks};
+use stats::verdict::minimum_pairs;
 
 use super::countable::{Countable, Timed};
 use super::counting_sessions::{COUNTED_NS, CountingSessions, PACE_MAX, PROCESSES, process_ns};
@@ -27,7 +28,7 @@ use super::trees::Trees;
 
 /// Other programs may take two thirds of the time.
 const MARGIN: f64 = PACE_MAX;
-/// Largest share of the budget that is kept for counts.
+/// Largest share of the budget that is kept for counts, where times could decide too.
 const SHARE: f64 = 0.6;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
 const ALPHA_OF_TIMES: f64 = 0.9;
@@ -212,8 +213,9 @@ impl Counting {
 
     /// The part of the budget that is kept for counts, ns: as much as they are expected to need if one benchmark of each
     /// program differs. It is zero if there is not even time for the first sum.
-    pub(super) fn kept_ns(&self, pairs: &[Pair], budget_ns: u64) -> u64 {
-        let most_ns = SHARE * budget_ns as f64;
+    pub(super) fn kept_ns(&self, pairs: &[Pair], budget_ns: u64, alpha_pct: f64) -> u64 {
+        let n_benchmarks = Pair::all_named(pairs).count();
+        let most_ns = most_ns(round_ns(pairs), n_benchmarks, budget_ns as f64, alpha_pct);
         let (mut all_ns, mut has_time) = (0.0, false);
         for pair in pairs {
             let listed = &pair.common[0];
@@ -247,6 +249,21 @@ impl Counting {
         };
         why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
     }
+}
+
+/// CPU time of one process of each benchmark and build, ns. A list that does not run the benchmarks takes less.
+fn round_ns(pairs: &[Pair]) -> f64 {
+    let of_pair = |pair: &Pair| 2 * pair.common[0].len() as u64 * pair.listing.all_ns;
+    pairs.iter().map(of_pair).sum::<u64>() as f64
+}
+
+/// Most of the budget that is kept for counts, ns. Where the times cannot decide, they get two processes of each benchmark and
+/// build: what counts are expected to take follows from them.
+fn most_ns(round_ns: f64, n_benchmarks: usize, budget_ns: f64, alpha_pct: f64) -> f64 {
+    let n_pairs = minimum_pairs(alpha_pct / 100.0 / n_benchmarks.max(1) as f64).unwrap_or(0);
+    let do_times_decide = n_pairs as f64 * round_ns <= budget_ns;
+    let others_ns = if do_times_decide { 0.0 } else { budget_ns - 2.0 * round_ns };
+    others_ns.max(SHARE * budget_ns)
 }
 
 /// Counts each benchmark that no sum has answered for. Returns whether all could be counted.
@@ -304,4 +321,21 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
         Some((name, WorkCounted { ratio, is_known, n_counts, n_together: 1, system_share }))
     };
     counted.analysis.comparisons.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_cannot_decide_leave_their_time_to_counts() {
+        let most_s = |round_s: f64, n, budget_s: f64| {
+            (1e-9 * most_ns(1e9 * round_s, n, 1e9 * budget_s, 1.0)).round()
+        };
+        // Eleven pairs of eight benchmarks of pytest, and of as many short ones.
+        assert_eq!(most_s(7.0, 8, 60.0), 46.0);
+        assert_eq!(most_s(7.0, 8, 300.0), 180.0);
+        assert_eq!(most_s(0.1, 8, 60.0), 36.0);
+        assert_eq!(most_s(50.0, 8, 60.0), 36.0);
+    }
 }

@@ -108,7 +108,7 @@ impl Measured {
     ) -> Result<Self> {
         let (directory, alpha_pct) = (directory(verb)?, alpha_pct(verb));
         let (budget_ns, started_ns) = (budget(verb).ns, monotonic_ns());
-        let kept_ns = counting.map_or(0, |it| it.kept_ns(&changes.pairs, budget_ns));
+        let kept_ns = counting.map_or(0, |it| it.kept_ns(&changes.pairs, budget_ns, alpha_pct));
         let time_budget_ns = budget_ns - kept_ns;
         let reserved = counting.filter(|_| kept_ns > 0);
         let request = SuiteRequest {
