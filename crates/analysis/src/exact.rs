@@ -1,9 +1,9 @@
 //! Counts that repeat. They have hardly any noise, so three pairs of runs give the ratio without a test.
 //!
-//! The ratios of three pairs must agree within a ten-thousandth. If the counts had normal noise of any size, agreement
-//! and a ratio beyond [`SAME_WORK`] would coincide in less than 0.03 % of sessions (docs/methodology.md). A count that
-//! alternates between two values is not normal and can agree three times; so the verdict says in how many runs it
-//! repeats.
+//! The ratios of three pairs must agree within a ten-thousandth, or within a fortieth of their difference from 1. If the
+//! counts had normal noise of any size, agreement and a ratio beyond [`SAME_WORK`] would coincide in less than 0.03 % of
+//! sessions (docs/methodology.md). A count that alternates between two values is not normal and can agree three times;
+//! so the verdict says in how many runs it repeats.
 
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
 use crate::walls::Walls;
@@ -15,6 +15,12 @@ use record::plan::counting::AGREEING_RUNS;
 pub const SAME_WORK: f64 = 0.001;
 /// Counts that differ by less repeat.
 pub const AGREE_WITHIN: f64 = 1e-4;
+
+/// Ratios that differ by less than this share of the change repeat too. Python's work depends on its hash seed.
+const SHARE_OF_CHANGE: f64 = 1.0 / 40.0;
+/// Half of the 99 % interval of a mean of three ÷ their range, at most: Student's t for two degrees of freedom, 9.925, by
+/// √3, by the standard deviation of a range of one, which is at most 1 ÷ √3.
+const HALF_INTERVAL: f64 = 9.925 / 3.0;
 
 /// The ratio of two arms whose counts repeat; `None` if they do not repeat or are no such counts. Without any
 /// difference, both ends are the ratio itself.
@@ -29,12 +35,21 @@ pub fn repeated_ratio(
     let most = ratios.iter().copied().reduce(f64::max)?;
     let agree = ratios.len() >= AGREEING_RUNS as usize
         && ratios.len() == walls.n_pairs(old, new)
-        && least > 0.0
-        && most / least - 1.0 <= AGREE_WITHIN;
-    let is_exact = least.total_cmp(&most).is_eq();
-    let wider = if is_exact { 1.0 } else { 1.0 + AGREE_WITHIN };
-    let ratio = if is_exact { least } else { (least * most).sqrt() };
-    agree.then_some(RatioInterval { ratio, lo: least / wider, hi: most * wider })
+        && least > 0.0;
+    let (range, ratio) = (most / least - 1.0, (least * most).sqrt());
+    let within = AGREE_WITHIN.max(SHARE_OF_CHANGE * ratio.ln().abs());
+    let wider = 1.0 + AGREE_WITHIN + HALF_INTERVAL * range;
+    let interval = match least.total_cmp(&most).is_eq() {
+        true => RatioInterval { ratio: least, lo: least, hi: least },
+        false => RatioInterval { ratio, lo: ratio / wider, hi: ratio * wider },
+    };
+    (agree && range <= within).then_some(interval)
+}
+
+/// The share within which the ratios of this interval agree.
+pub fn agree_within(interval: RatioInterval) -> f64 {
+    let wider = (interval.hi / interval.lo).sqrt();
+    ((wider - 1.0 - AGREE_WITHIN) / HALF_INTERVAL).max(AGREE_WITHIN)
 }
 
 /// Whether the counts of a single arm repeat.
@@ -112,8 +127,14 @@ mod tests {
         // A printed number has one digit more.
         let (old, new) = (1_000_000, 1_100_000);
         let found = ratio_of(&[(old, new), (old + 50, new), (old, new + 40)]).unwrap();
-        assert!(found.lo < 1.1 && 1.1 < found.hi && found.hi / found.lo < 1.0004, "{found:?}");
-        assert_eq!(ratio_of(&[(old, new), (old + 200, new), (old, new)]), None);
+        assert!(found.lo < 1.1 && 1.1 < found.hi && found.hi / found.lo < 1.001, "{found:?}");
+        assert_eq!(agree_within(found), AGREE_WITHIN);
+        // What differs by a thousandth differs little beside a tenth, and much beside nothing.
+        let found = ratio_of(&[(old, new), (old + 1000, new), (old, new)]).unwrap();
+        assert!((agree_within(found) - 0.001).abs() < 1e-9, "{found:?}");
+        assert!(found.lo < 1.0972 && 1.102 < found.hi && found.hi < 1.104, "{found:?}");
+        assert_eq!(ratio_of(&[(old, new), (old + 3000, new), (old, new)]), None);
+        assert_eq!(ratio_of(&[(old, old), (old + 200, old), (old, old)]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::exported::half_width;
 use crate::uncertain;
 use crate::units::percent;
-use analysis::exact::AGREE_WITHIN;
+use analysis::exact::agree_within;
 use analysis::{PairedTest, RatioInterval};
 
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
@@ -70,7 +70,7 @@ pub(crate) fn interval_ends(interval: RatioInterval) -> [String; 3] {
 pub(crate) fn repeats(interval: RatioInterval) -> String {
     match is_exact(interval) {
         true => "repeats exactly".into(),
-        false => format!("repeats within {}", exact_percent(AGREE_WITHIN)),
+        false => format!("repeats within {}", percent(agree_within(interval))),
     }
 }
 
