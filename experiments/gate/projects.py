@@ -23,8 +23,8 @@ def shell(text, cwd="."):
 class Project:
     """Where the source is from, how it is built, and the file with its functions.
 
-    All builds have directories with names of three letters, as a gate's base and head have equally long ones: Python's work
-    depends on their length."""
+    All builds have directories with names of three letters, as a gate's base and head have equally long ones: Python's
+    allocator depends on their length."""
 
     name = fetch = build = source = start = comment = ""
     # The benchmark that work can be added to, and its file.

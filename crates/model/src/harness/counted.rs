@@ -23,8 +23,9 @@ pub fn works_on_times(harness: Harness) -> bool {
     chooses_by_clock(harness) || harness == Harness::PytestBenchmark
 }
 
-/// To which share two counts of the same work agree. Paths and addresses decide which keys of Python's hash tables collide: counts
-/// of two copies of `pluggy` differed by 10⁻⁷ to 10⁻⁴, and sums of several benchmarks by up to 4·10⁻⁴.
+/// To which share two counts of the same work agree. The paths of its files decide where a pool of Python's allocator is full, and
+/// a round that takes the next one costs some 40 instructions more. Counts of two copies of `pluggy` differed by 10⁻⁷ to 10⁻⁴,
+/// and sums of several benchmarks by up to 4·10⁻⁴.
 pub fn repeats_within(harness: Harness) -> f64 {
     if harness == Harness::PytestBenchmark { 1e-4 } else { 2e-7 }
 }
