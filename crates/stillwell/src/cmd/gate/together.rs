@@ -150,27 +150,33 @@ fn ns(benchmark: &Countable<'_>) -> f64 {
     benchmark.timed.iteration_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0)
 }
 
-/// The benchmarks in groups with iterations of similar length: a thousandth of the shortest must be visible in the sum.
+/// The benchmarks of a program in groups of similar length, each in the given order.
 fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
-    let mut ordered: Vec<usize> = (0..benchmarks.len()).collect();
-    ordered.sort_by(|&one, &other| ns(&benchmarks[one]).total_cmp(&ns(&benchmarks[other])));
+    let ns: Vec<f64> = benchmarks.iter().map(ns).collect();
+    let within = benchmarks.first().map_or(0.0, |it| repeats_within(it.harness));
+    let groups = groups(&ns, within).into_iter();
+    groups.map(|group| group.into_iter().map(|at| benchmarks[at]).collect()).collect()
+}
+
+/// Divides benchmarks of these lengths so that [`SAME_WORK`] of the shortest of a group is more than the share within which
+/// counts of the group repeat.
+fn groups(ns: &[f64], repeats_within: f64) -> Vec<Vec<usize>> {
+    let mut ordered: Vec<usize> = (0..ns.len()).collect();
+    ordered.sort_by(|&one, &other| ns[one].total_cmp(&ns[other]));
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let (mut shortest_ns, mut sum_ns) = (0.0, 0.0);
     for at in ordered {
-        let (one_ns, repeats_within) =
-            (ns(&benchmarks[at]), repeats_within(benchmarks[at].harness));
-        sum_ns += one_ns;
+        sum_ns += ns[at];
         match groups.last_mut() {
             Some(group) if SAME_WORK * shortest_ns >= repeats_within * sum_ns => group.push(at),
             _ => {
-                (shortest_ns, sum_ns) = (one_ns, one_ns);
+                (shortest_ns, sum_ns) = (ns[at], ns[at]);
                 groups.push(vec![at]);
             }
         }
     }
-    // Each group keeps the order.
     groups.iter_mut().for_each(|group| group.sort_unstable());
-    groups.into_iter().map(|group| group.into_iter().map(|at| benchmarks[at]).collect()).collect()
+    groups
 }
 
 /// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
@@ -180,4 +186,19 @@ fn tolerance(benchmarks: &[Countable<'_>]) -> f64 {
     let share = benchmarks.iter().map(ns).fold(f64::INFINITY, f64::min)
         / benchmarks.iter().map(ns).sum::<f64>();
     if share > 0.0 { (SAME_WORK * share).min(AGREE_WITHIN) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousandth_of_each_benchmark_is_visible_in_its_sum() {
+        let ns = [90.0, 1.0, 2.0, 60.0];
+        assert_eq!(groups(&ns, 2e-7), [vec![0, 1, 2, 3]]);
+        assert_eq!(groups(&ns, 1e-4), [vec![1, 2], vec![0, 3]]);
+        assert_eq!(groups(&[1.0, 5000.0], 2e-7), [vec![0], vec![1]]);
+        // Lengths that are not known.
+        assert_eq!(groups(&[0.0, 0.0, 3.0], 2e-7), [vec![0, 1], vec![2]]);
+    }
 }
