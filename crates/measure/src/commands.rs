@@ -12,7 +12,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
-use model::harness::RESULT_FILE;
+use model::harness::{RESULT_FILE, chooses_by_clock, own_children};
 use model::prose::{Prose, prose};
 use model::values::OutputTarget;
 use model::words::bytes_of;
@@ -159,11 +159,13 @@ impl Commands {
             return Command { count, ..command };
         };
         let is_stepped = counted.is_some_and(|counted| counted.has_stepped_clock);
-        let by_clock = counted.is_some_and(|counted| counted.are_chosen_by_clock);
-        let skipped = counted.map_or(&[][..], |counted| &counted.uncounted_children);
+        let harness = counted.and_then(|counted| counted.harness);
+        let skipped = harness.map_or(&[][..], own_children);
         let wrapped = |prefix, argv: Vec<Bytes>| {
             let argv = CountTask::wrapped(folder, valgrind, prefix, skipped, argv);
-            let readings = by_clock.then(|| CountTask::readings_file(folder, prefix));
+            let readings = harness
+                .is_some_and(chooses_by_clock)
+                .then(|| CountTask::readings_file(folder, prefix));
             match is_stepped {
                 true => stepped_clock::wrapped(readings, argv),
                 false => argv,

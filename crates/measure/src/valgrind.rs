@@ -76,7 +76,7 @@ impl CountTask {
         folder: &[u8],
         valgrind: &str,
         prefix: &str,
-        skipped: &[String],
+        skipped: &[&str],
         argv: Vec<Vec<u8>>,
     ) -> Vec<Vec<u8>> {
         let file = |option: &str, name: &str| {
@@ -238,8 +238,7 @@ mod tests {
     #[test]
     fn the_program_follows_the_options_of_valgrind() {
         let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
-        let words =
-            CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, &["a".into(), "b*".into()], argv);
+        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, &["a", "b*"], argv);
         let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
         assert_eq!(words[0], "/usr/bin/valgrind");
         assert!(words.contains(&"--trace-children-skip-by-arg=a,b*".to_owned()), "{words:?}");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::value::ValueRule;
 use crate::plan::workers::WorkerCode;
 use host::Git;
+use model::harness::Harness;
 use model::values::{OutputTarget, ValueUnit};
 
 /// A command, statement or benchmark that is measured.
@@ -81,15 +82,9 @@ pub struct CountedIterations {
     /// Whether the clock of processes under valgrind goes on by the same step at each reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_stepped_clock: bool,
-    /// Whether the framework chooses the number of iterations by that clock, so that they must not read it themselves.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub are_chosen_by_clock: bool,
-    /// An argument of each child process that is not counted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uncounted_children: Vec<String>,
-    /// The reason why only the processor can count them. It is of use until the counter is chosen.
-    #[serde(skip)]
-    pub no_valgrind: Option<String>,
+    /// The framework. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<Harness>,
 }
 
 fn one() -> u64 {

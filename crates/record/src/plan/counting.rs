@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{BlockRule, Plan};
+use model::harness::{Harness, chooses_by_clock, no_valgrind};
 use model::prose::prose;
 use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
 
@@ -79,15 +80,17 @@ impl Plan {
     }
 
     /// The reason why valgrind cannot count the iterations of an arm.
-    pub(super) fn no_valgrind(&self) -> Option<&str> {
-        let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());
-        counted.find_map(|counted| counted.no_valgrind.as_deref())
+    pub(super) fn no_valgrind(&self) -> Option<&'static str> {
+        self.counted_harnesses().find_map(no_valgrind)
     }
 
     /// Whether the clock of runs has to go on in steps, which only valgrind's programs ask the kernel for.
     pub(super) fn needs_stepped_clock(&self) -> bool {
-        let mut counted = self.arms.iter().filter_map(|arm| arm.counted.as_ref());
-        counted.any(|counted| counted.are_chosen_by_clock)
+        self.counted_harnesses().any(chooses_by_clock)
+    }
+
+    fn counted_harnesses(&self) -> impl Iterator<Item = Harness> {
+        self.arms.iter().filter_map(|arm| arm.counted.as_ref()?.harness)
     }
 
     pub fn valgrind(&self) -> Option<&str> {

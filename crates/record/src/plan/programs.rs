@@ -14,10 +14,7 @@ use crate::plan::terms::Terms;
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
-use model::harness::{
-    Harness, chooses_by_clock, command_of_all, countable, no_valgrind, own_children,
-    with_exact_iterations, works_on_times,
-};
+use model::harness::{Harness, command_of_all, countable, with_exact_iterations, works_on_times};
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{Affinity, BenchSpec, SessionOptions, WorkerOptions};
@@ -151,15 +148,9 @@ fn counted_arm(
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let counted = CountedIterations {
-        n,
-        half,
-        has_stepped_clock: works_on_times(harness),
-        are_chosen_by_clock: chooses_by_clock(harness),
-        uncounted_children: own_children(harness).iter().map(|it| (*it).into()).collect(),
-        no_valgrind: no_valgrind(harness).map(String::from),
-    };
-    Ok(Arm { argv, counted: Some(counted), value: None, ..timed })
+    let has_stepped_clock = works_on_times(harness);
+    let counted = Some(CountedIterations { n, half, has_stepped_clock, harness: Some(harness) });
+    Ok(Arm { argv, counted, value: None, ..timed })
 }
 
 /// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.

@@ -2,6 +2,7 @@ use super::*;
 use crate::plan::decide_session;
 use crate::plan::terms::Terms;
 use crate::plan::{CountedIterations, InstructionCounter};
+use model::harness::Harness;
 use model::spec::RunSpec;
 use model::values::{DecideOn, Sched};
 
@@ -48,9 +49,7 @@ fn what_valgrind_cannot_count_is_left_to_the_processor() {
             n: 9,
             half: vec!["b".into()],
             has_stepped_clock: false,
-            are_chosen_by_clock: false,
-            uncounted_children: Vec::new(),
-            no_valgrind: Some("threads".into()),
+            harness: Some(Harness::Go),
         });
         let (path, version) = ("/v".into(), "valgrind-3.19.0".into());
         let valgrind = Some(InstructionCounter::Valgrind { path, version });
@@ -61,7 +60,7 @@ fn what_valgrind_cannot_count_is_left_to_the_processor() {
     let none = || Err("no counter".to_owned());
     assert_eq!(counted(Ok(()), None).unwrap(), Some(InstructionCounter::Pmu));
     let error = counted(none(), None).unwrap_err().to_string();
-    assert!(error.contains("threads") && error.contains("(no counter)"), "{error}");
+    assert!(error.contains("threads of its own") && error.contains("(no counter)"), "{error}");
     let error = counted(Ok(()), Some(CounterChoice::Valgrind)).unwrap_err().to_string();
-    assert!(error.contains("--counter valgrind: threads"), "{error}");
+    assert!(error.contains("--counter valgrind: Go"), "{error}");
 }

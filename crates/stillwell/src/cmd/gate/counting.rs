@@ -277,6 +277,9 @@ fn count_alone(
     let is_refused = |it: &Countable<'_>| !decides && sessions.refused.contains_key(&it.timed.name);
     let left = open.iter().copied().filter(|it| !work.has(it) && !is_refused(it));
     let mut left: Vec<_> = left.collect();
+    // What is known to do more work fails the gate, if the time lasts.
+    let ratio = |it: &Countable<'_>| sessions.ratios.get(&it.timed.name).map_or(1.0, |it| *it);
+    left.sort_by(|one, other| ratio(other).total_cmp(&ratio(one)));
     left.sort_by_key(|it| !sessions.different.contains(&it.timed.name));
     let chosen = sessions.fitting(&left, &mut work.uncounted);
     if chosen.is_empty() {
