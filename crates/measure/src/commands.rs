@@ -12,7 +12,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
-use model::harness::{RESULT_FILE, chooses_by_clock, own_children};
+use model::harness::{RESULT_FILE, chooses_by_clock};
 use model::prose::{Prose, prose};
 use model::values::OutputTarget;
 use model::words::bytes_of;
@@ -160,9 +160,8 @@ impl Commands {
         };
         let is_stepped = counted.is_some_and(|counted| counted.has_stepped_clock);
         let harness = counted.and_then(|counted| counted.harness);
-        let skipped = harness.map_or(&[][..], own_children);
         let wrapped = |prefix, argv: Vec<Bytes>| {
-            let argv = CountTask::wrapped(folder, valgrind, prefix, skipped, argv);
+            let argv = CountTask::wrapped(folder, valgrind, prefix, counted, argv);
             let readings = harness
                 .is_some_and(chooses_by_clock)
                 .then(|| CountTask::readings_file(folder, prefix));

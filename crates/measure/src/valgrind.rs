@@ -16,8 +16,9 @@ use crate::value::as_user;
 use host::environment_for;
 use host::sys::User;
 use host::user_files::read_whole;
+use model::harness::own_children;
 use model::words::{bytes_of, reason, text_of};
-use record::plan::InstructionCounter;
+use record::plan::{CountedIterations, InstructionCounter};
 
 const PROGRAM: &str = "valgrind";
 /// Prefixes of the files with counts, with the counts to subtract, and with valgrind's output.
@@ -27,7 +28,7 @@ const LOG: &str = "log.";
 /// Prefix of the files with the number of the clock's readings.
 const READINGS: &str = "readings.";
 /// The options before those with file names. The user's own valgrind settings are left out.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 7] = [
     "--command-line-only=yes",
     "--tool=cachegrind",
     "--cache-sim=no",
@@ -35,10 +36,14 @@ const OPTIONS: [&str; 8] = [
     "--trace-children=yes",
     "--vgdb=no",
     "-q",
-    "--log-file=",
 ];
 /// Valgrind's prefix of its own lines: `==123== `.
 const MARK: &str = "==";
+/// Its prefix of a system call: `SYSCALL[123,1](257) sys_openat ( …`. If the call may block, `... ` and its result follow in a
+/// line of their own.
+const CALL: &str = "SYSCALL[";
+/// Calls that are none without valgrind, which hides the vDSO.
+const CLOCKS: [&str; 3] = ["sys_clock_gettime", "sys_gettimeofday", "sys_time "];
 
 /// The working valgrind in PATH, with its version.
 pub fn found(run_as: Option<&User>) -> Option<InstructionCounter> {
@@ -69,26 +74,39 @@ pub struct Uncounted {
     pub said: String,
 }
 
+/// What a run executed: all of it, or the iterations that it has more than another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub instructions: u64,
+    /// System calls other than readings of the clock; `None` if valgrind did not list them.
+    pub system_calls: Option<u64>,
+}
+
 impl CountTask {
-    /// Valgrind's arguments, followed by the program's. `prefix` begins the names of the files with counts. Child processes
-    /// with one of these arguments are `skipped`.
+    /// Valgrind's arguments, followed by the program's. `prefix` begins the names of the files with counts.
     pub fn wrapped(
         folder: &[u8],
         valgrind: &str,
         prefix: &str,
-        skipped: &[&str],
+        counted: Option<&CountedIterations>,
         argv: Vec<Vec<u8>>,
     ) -> Vec<Vec<u8>> {
-        let file = |option: &str, name: &str| {
-            [option.as_bytes(), folder, b"/", name.as_bytes(), b"%p"].concat()
+        let file = |option: &str, names: [&str; 2]| {
+            [option.as_bytes(), folder, b"/", names.concat().as_bytes(), b"%p"].concat()
         };
-        let (log, options) = OPTIONS.split_last().unwrap_or((&"", &[]));
-        let options = options.iter().map(|option| option.as_bytes().to_vec());
+        let skipped = counted.and_then(|counted| counted.harness).map_or(&[][..], own_children);
         let skipped = (!skipped.is_empty())
-            .then(|| bytes_of(&format!("--trace-children-skip-by-arg={}", skipped.join(","))));
-        let files = [file(log, LOG), file("--cachegrind-out-file=", prefix), b"--".to_vec()];
-        let options = std::iter::once(bytes_of(valgrind)).chain(options).chain(skipped);
-        options.chain(files).chain(argv).collect()
+            .then(|| format!("--trace-children-skip-by-arg={}", skipped.join(",")));
+        let lists_calls = counted.is_some_and(|counted| counted.lists_calls);
+        let calls = lists_calls.then(|| "--trace-syscalls=yes".to_owned());
+        let options = OPTIONS.map(String::from).into_iter().chain(skipped).chain(calls);
+        let files = [
+            file("--log-file=", [LOG, prefix]),
+            file("--cachegrind-out-file=", [prefix, ""]),
+            b"--".to_vec(),
+        ];
+        let words = std::iter::once(valgrind.to_owned()).chain(options);
+        words.map(|word| bytes_of(&word)).chain(files).chain(argv).collect()
     }
 
     /// The file for the number of the clock's readings by the process whose count has this prefix.
@@ -107,10 +125,10 @@ impl CountTask {
     /// The instructions of all processes of the finished run, minus the count of the process with half of the iterations.
     /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions or
     /// read the stepped clock more often.
-    pub fn count(&self, user: Option<&User>) -> Result<u64, Uncounted> {
+    pub fn count(&self, user: Option<&User>) -> Result<Counted, Uncounted> {
         let all = self.sum(COUNT, user)?;
         if self.half.is_none() {
-            return Ok(all);
+            return Ok(Counted { instructions: all, system_calls: None });
         }
         let half = self.sum(HALF, user)?;
         if self.readings(COUNT, user) != self.readings(HALF, user) {
@@ -119,10 +137,22 @@ impl CountTask {
                 said: String::new(),
             });
         }
-        all.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
+        let instructions = all.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
             why: "twice the iterations took no more instructions".into(),
             said: String::new(),
-        })
+        })?;
+        let calls = as_user(user, || self.n_calls(COUNT).zip(self.n_calls(HALF)));
+        Ok(Counted { instructions, system_calls: calls.map(|(all, half)| all.abs_diff(half)) })
+    }
+
+    /// The system calls of the processes with this prefix; `None` if none is listed.
+    fn n_calls(&self, prefix: &str) -> Option<u64> {
+        let texts = self.files(&[LOG, prefix].concat()).into_iter();
+        let of_file = |file: PathBuf| {
+            let text = read_whole(&file).ok()?;
+            Some(String::from_utf8_lossy(&text).lines().filter(|line| is_call(line)).count() as u64)
+        };
+        texts.map(of_file).sum::<Option<u64>>().filter(|&n| n > 0)
     }
 
     /// The number of the clock's readings by the process of this prefix; `None` without a stepped clock.
@@ -184,6 +214,14 @@ fn total(text: &[u8]) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// Whether this line lists a system call that is one without valgrind too.
+fn is_call(line: &str) -> bool {
+    let listed = line.strip_prefix(CALL).and_then(|rest| rest.split_once(") "));
+    listed.is_some_and(|(_, call)| {
+        !call.starts_with("...") && !CLOCKS.iter().any(|clock| call.starts_with(clock))
+    })
+}
+
 /// The last line with words, without the process id.
 fn last_line(text: &str) -> Option<String> {
     let words = |line: &str| match line.strip_prefix(MARK) {
@@ -191,13 +229,15 @@ fn last_line(text: &str) -> Option<String> {
         None => line.trim().to_owned(),
     };
     // Lines such as `--123-- warning: simulated LL cache` are no failures.
-    let lines = text.lines().rev().filter(|line| !line.starts_with("--"));
+    let lines =
+        text.lines().rev().filter(|line| !line.starts_with("--") && !line.starts_with(CALL));
     lines.map(words).find(|line| !line.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::harness::Harness;
 
     fn task() -> (tempfile::TempDir, CountTask) {
         let folder = tempfile::tempdir().unwrap();
@@ -215,16 +255,24 @@ mod tests {
         write("count.1", "events: Ir\nfn=a\n1 5\nsummary: 5\n");
         write("count.22", "events: Ir\nfn=a\n1 7\nsummary:  7 0 0\n");
         write("log.1", "==1== \n==1== warning: x\n==1== \n--1-- warning: simulated LL cache\n");
-        assert_eq!(task.count(None), Ok(12));
+        let counted = |instructions, system_calls| Ok(Counted { instructions, system_calls });
+        assert_eq!(task.count(None), counted(12, None));
         let with_half = CountTask { half: Some(Vec::new()), ..task.clone() };
         assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
         write("half.7", "summary: 9\n");
-        assert_eq!(with_half.count(None), Ok(3));
+        assert_eq!(with_half.count(None), counted(3, None));
+        let calls = "SYSCALL[7,1](  9) sys_mmap ( 0x0 ) --> [pre-success] Success(0x1)\n\
+                     SYSCALL[7,1](228) sys_clock_gettime( 1, 0x1 ) --> [pre-success] Success(0x0)\n\
+                     SYSCALL[7,1](  1) sys_write ( 1, 0x1, 7 ) --> [async] ... \n\
+                     SYSCALL[7,1](  1) ... [async] --> Success(0x7)\n";
+        write("log.half.7", calls);
+        write("log.count.1", &calls.repeat(2));
+        assert_eq!(with_half.count(None), counted(3, Some(2)));
         write("readings.count.", "9");
         write("readings.half.", "8");
         assert!(with_half.count(None).unwrap_err().why.contains("read the clock"));
         write("readings.half.", "9");
-        assert_eq!(with_half.count(None), Ok(3));
+        assert_eq!(with_half.count(None), counted(3, Some(2)));
         write("half.8", "summary: 3\n");
         assert!(with_half.count(None).unwrap_err().why.starts_with("twice the iterations"));
         write("count.3", "events: Ir\nfn=a\n1 7\n");
@@ -238,10 +286,21 @@ mod tests {
     #[test]
     fn the_program_follows_the_options_of_valgrind() {
         let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
-        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, &["a", "b*"], argv);
+        let counted = CountedIterations {
+            n: 1,
+            half: Vec::new(),
+            has_stepped_clock: true,
+            lists_calls: true,
+            harness: Some(Harness::PytestBenchmark),
+        };
+        let words = CountTask::wrapped(b"/t", "/usr/bin/valgrind", COUNT, Some(&counted), argv);
         let words: Vec<String> = words.iter().map(|word| text_of(word)).collect();
         assert_eq!(words[0], "/usr/bin/valgrind");
-        assert!(words.contains(&"--trace-children-skip-by-arg=a,b*".to_owned()), "{words:?}");
+        let skipped = "--trace-children-skip-by-arg=--git-dir,";
+        assert!(words.iter().any(|word| word.starts_with(skipped)), "{words:?}");
+        for word in ["--trace-syscalls=yes", "--log-file=/t/log.count.%p"] {
+            assert!(words.contains(&word.to_owned()), "{words:?}");
+        }
         assert_eq!(
             words[words.len() - 4..],
             ["--cachegrind-out-file=/t/count.%p", "--", "./p", "--log-file=x"]

@@ -204,6 +204,12 @@ impl Rows {
         self.block.get(index).is_some() && self.is_time(index)
     }
 
+    /// The indices of these arms' measurements.
+    pub fn measurements_of<'a>(&'a self, arms: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        let is_one = |&at: &usize| arms.contains(&self.arm(at)) && self.is_measurement(at);
+        (0..self.len()).filter(is_one)
+    }
+
     pub fn has(&self, metric: Metric) -> bool {
         !matches!(self.values.0[metric as usize], PackedColumn::Absent)
     }

@@ -42,13 +42,13 @@ impl LauncherLoop {
     /// Appends the row of a run under valgrind: a count, and no times.
     pub(super) fn take_count(
         &mut self,
-        count: &CountTask,
+        task: &CountTask,
         ran: ChildRun,
         accepted: bool,
         job: &Job,
         stopped: bool,
     ) -> Result<(), BatchStop> {
-        let counted = count.count(self.plain.run_as.as_ref());
+        let counted = task.count(self.plain.run_as.as_ref());
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let started_ns = ran.launched.exec_ns.saturating_sub(destination.clock_origin_ns);
             let mut row = Row {
@@ -57,8 +57,10 @@ impl LauncherLoop {
                 timed_out: ran.timed_out,
                 ..Row::new(id.step, id.arm, id.block, started_ns)
             };
-            row.set(Metric::Instructions, counted.as_ref().ok().copied().filter(|_| accepted));
-            row.value = of_an_iteration(&row, count);
+            let count = counted.as_ref().ok().filter(|_| accepted);
+            row.set(Metric::Instructions, count.map(|count| count.instructions));
+            row.set(Metric::SystemCalls, count.and_then(|count| count.system_calls));
+            row.value = of_an_iteration(&row, task);
             row.set(Metric::CountingNs, Some(ran.ended_ns - ran.launched.exec_ns));
             destination.append(&row)?;
         }
@@ -67,8 +69,8 @@ impl LauncherLoop {
         }
         match counted {
             Ok(_) if accepted => Ok(()),
-            Ok(_) => Err(self.failed(count, ran, Uncounted::default())),
-            Err(uncounted) => Err(self.failed(count, ran, uncounted)),
+            Ok(_) => Err(self.failed(task, ran, Uncounted::default())),
+            Err(uncounted) => Err(self.failed(task, ran, uncounted)),
         }
     }
 

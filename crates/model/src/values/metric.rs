@@ -147,6 +147,8 @@ metrics! {
         "part of unclear_ns that the records call a stall, and that other counts of the run rule out";
     CountingNs: "counting_ns", "counting", "", NS, Valgrind,
         "wall time of a run under valgrind, which is no time of the program; such a run has no other times";
+    SystemCalls: "system_calls", "system-calls", "", COUNT, Valgrind,
+        "system calls of the iterations that are counted, without readings of the clock";
 }
 
 impl MetricInfo {

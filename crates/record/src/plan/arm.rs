@@ -82,6 +82,9 @@ pub struct CountedIterations {
     /// Whether the clock of processes under valgrind goes on by the same step at each reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_stepped_clock: bool,
+    /// Whether valgrind lists the system calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lists_calls: bool,
     /// The framework. Older records do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<Harness>,

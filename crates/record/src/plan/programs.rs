@@ -35,6 +35,8 @@ const COUNTED_NS: f64 = 3e6;
 /// Time of the counted iterations of several benchmarks that are counted together.
 const COUNTED_TOGETHER_NS: f64 = 2.0 * COUNTED_NS;
 const COUNTED_MAX: u64 = 10_000_000;
+/// Longest time of the iterations of a process whose system calls are listed. A list takes 100 bytes for each.
+const LISTED_NS: f64 = 300e6;
 /// Fewest processes for ending a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
 
@@ -148,8 +150,14 @@ fn counted_arm(
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
     let (argv, half) = (words(2 * n)?, words(n)?);
-    let has_stepped_clock = works_on_times(harness);
-    let counted = Some(CountedIterations { n, half, has_stepped_clock, harness: Some(harness) });
+    let counted = CountedIterations {
+        n,
+        half,
+        has_stepped_clock: works_on_times(harness),
+        lists_calls: iteration_ns.is_some_and(|ns| 2.0 * n as f64 * ns <= LISTED_NS),
+        harness: Some(harness),
+    };
+    let counted = Some(counted);
     Ok(Arm { argv, counted, value: None, ..timed })
 }
 
