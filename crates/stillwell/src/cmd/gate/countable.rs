@@ -46,6 +46,12 @@ impl<'a> Countable<'a> {
         })
     }
 
+    /// It with the kernel's share of its iterations: if they make no system calls, it is that of the start.
+    pub(super) fn kernel(self, makes_calls: bool) -> Self {
+        let system_share = if makes_calls { self.system_share } else { 0.0 };
+        Self { system_share, ..self }
+    }
+
     /// The result of a sum of so many benchmarks that is the same to the instruction.
     pub(super) fn the_same_work(&self, n_together: usize) -> (String, WorkCounted) {
         let n_together = n_together as u32;
@@ -114,8 +120,8 @@ impl Timed {
 
 fn mean(record: &Record, metric: Metric, arms: &[usize]) -> Option<f64> {
     let rows = &record.rows;
-    let of = (0..rows.len()).filter(|&at| arms.contains(&rows.arm(at)) && rows.is_measurement(at));
-    let values: Vec<f64> = of.filter_map(|at| rows.get(at, metric)).map(|it| it as f64).collect();
+    let stored = rows.measurements_of(arms).filter_map(|at| rows.get(at, metric));
+    let values: Vec<f64> = stored.map(|it| it as f64).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

@@ -20,7 +20,9 @@ use render::closing::{failing_prefix, uncounted_benchmarks};
 use stats::verdict::minimum_pairs;
 
 use super::countable::{Countable, Timed};
-use super::counting_sessions::{COUNTED_NS, CountingSessions, PACE_MAX, PROCESSES, process_ns};
+use super::counting_sessions::{
+    COUNTED_NS, CountingSessions, PACE_MAX, PROCESSES, TIMED_NS, makes_calls, process_ns,
+};
 use super::fail_on;
 use super::pairs::{Changes, Pair};
 use super::together;
@@ -61,11 +63,6 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds benchmarks that one sum has shown to do the same work.
-    fn add(&mut self, same: &[Countable<'_>]) {
-        self.counted.extend(same.iter().map(|it| it.the_same_work(same.len())));
-    }
-
     fn has(&self, benchmark: &Countable<'_>) -> bool {
         self.counted.iter().any(|(name, _)| *name == benchmark.timed.name)
     }
@@ -160,9 +157,7 @@ impl Counting {
         // A limit of counts needs the count of each benchmark.
         let is_limited = decides && fail_on(verb).above.is_some();
         let summed = if repeats && !is_limited { &*open } else { &[] };
-        for same in together::the_same(&mut sessions, summed)? {
-            work.add(&same);
-        }
+        work.counted.extend(together::the_same(&mut sessions, summed)?);
         if sessions.was_interrupted {
             work.uncounted.push("the counting was interrupted".into());
         } else if (sessions.has_failed() && !decides)
@@ -171,9 +166,7 @@ impl Counting {
             let unknown = "no program could be executed by what counts".to_owned();
             work.uncounted.extend(sessions.refused.is_empty().then_some(unknown));
         } else if repeats {
-            for same in together::the_same_alone(&mut sessions, &failing)? {
-                work.add(&same);
-            }
+            work.counted.extend(together::the_same_alone(&mut sessions, &failing)?);
         }
         if decides {
             work.code = sessions.code;
@@ -251,17 +244,17 @@ impl Counting {
     }
 }
 
-/// CPU time of one process of each benchmark and build, ns. A list that does not run the benchmarks takes less.
+/// CPU time of one process of each benchmark and build, ns, at least.
 fn round_ns(pairs: &[Pair]) -> f64 {
-    let of_pair = |pair: &Pair| 2 * pair.common[0].len() as u64 * pair.listing.all_ns;
-    pairs.iter().map(of_pair).sum::<u64>() as f64
+    let process_ns = |pair: &Pair| pair.listing.all_ns as f64 + TIMED_NS;
+    pairs.iter().map(|pair| 2.0 * pair.common[0].len() as f64 * process_ns(pair)).sum()
 }
 
 /// Most of the budget that is kept for counts, ns. Where the times cannot decide, they get two processes of each benchmark and
 /// build: what counts are expected to take follows from them.
 fn most_ns(round_ns: f64, n_benchmarks: usize, budget_ns: f64, alpha_pct: f64) -> f64 {
     let n_pairs = minimum_pairs(alpha_pct / 100.0 / n_benchmarks.max(1) as f64).unwrap_or(0);
-    let do_times_decide = n_pairs as f64 * round_ns <= budget_ns;
+    let do_times_decide = n_pairs as f64 * round_ns <= (1.0 - SHARE) * budget_ns;
     let others_ns = if do_times_decide { 0.0 } else { budget_ns - 2.0 * round_ns };
     others_ns.max(SHARE * budget_ns)
 }
@@ -316,7 +309,9 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
     let plan = &counted.record.header.plan;
     let of = |comparison: &analysis::Comparison| {
         let name = plan.arms[comparison.arm].benchmark.clone()?;
-        let system_share = open.iter().find(|it| it.timed.name == name)?.system_share;
+        let one = open.iter().find(|it| it.timed.name == name)?;
+        let makes_calls = makes_calls(&counted.record, [comparison.reference, comparison.arm]);
+        let system_share = one.kernel(makes_calls).system_share;
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();
@@ -339,6 +334,8 @@ mod tests {
         assert_eq!(most_s(7.0, 8, 60.0), 46.0);
         assert_eq!(most_s(7.0, 8, 300.0), 180.0);
         assert_eq!(most_s(0.1, 8, 60.0), 36.0);
+        // The fewest pairs fit the budget, but not beside the counts.
+        assert_eq!(most_s(3.0, 131, 60.0), 54.0);
         assert_eq!(most_s(50.0, 8, 60.0), 36.0);
     }
 }

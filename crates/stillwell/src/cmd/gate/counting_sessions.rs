@@ -10,6 +10,7 @@ use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
+use record::Record;
 use record::plan::InstructionCounter;
 use render::closing::uncounted_benchmarks;
 
@@ -24,8 +25,10 @@ pub(super) const PROCESSES: f64 = 12.0;
 const START_NS: f64 = 0.3e9;
 const SLOWER: f64 = 40.0;
 /// Length of a process's iterations, ns: at least, if it is timed; on average, if it is counted.
-const TIMED_NS: f64 = 12e6;
+pub(super) const TIMED_NS: f64 = 12e6;
 pub(super) const COUNTED_NS: f64 = 4.5e6;
+/// System calls that tell nothing. The iterations take 3 ms at least, and a larger heap, with the faults of its pages, takes 16 µs.
+const CALLS_MAX: u64 = 2;
 /// A busy machine makes everything so many times slower at most.
 pub(super) const PACE_MAX: f64 = 3.0;
 /// The directory for records of counts, in the directory of the gate's records.
@@ -58,6 +61,13 @@ pub(super) struct CountingSessions<'a> {
     pub ratios: HashMap<String, f64>,
     /// The benchmarks that are known to differ.
     pub different: Vec<String>,
+}
+
+/// The result of one count of each build.
+pub(super) struct CountedOnce {
+    /// New ÷ old.
+    pub ratio: f64,
+    pub makes_calls: bool,
 }
 
 impl CountingSessions<'_> {
@@ -100,14 +110,13 @@ impl CountingSessions<'_> {
         Ok(counted)
     }
 
-    /// Counts a pair with a single benchmark, the sum of these, in a single block. Returns new ÷ old, `None` without both
-    /// counts.
-    pub(super) fn ratio_of(
+    /// Counts a pair with a single benchmark, the sum of these, in a single block. `None` without both counts.
+    pub(super) fn count_once(
         &mut self,
         pair: Pair,
         benchmarks: &[Countable<'_>],
         expected_ns: f64,
-    ) -> Result<Option<f64>> {
+    ) -> Result<Option<CountedOnce>> {
         self.n_sums += 1;
         self.n_failed += 1;
         let folder = format!("{FOLDER}-{}", self.n_sums);
@@ -119,8 +128,7 @@ impl CountingSessions<'_> {
         let Some(counted) = counted else { return Ok(None) };
         let rows = &counted.record.rows;
         let count = |arm: usize| {
-            let mut of_arm = (0..rows.len()).filter(|&at| rows.arm(at) == arm);
-            let at = of_arm.find(|&at| rows.is_measurement(at))?;
+            let at = rows.measurements_of(&[arm]).next()?;
             rows.get(at, Metric::Instructions).filter(|count| *count > 0)
         };
         let (Some(old), Some(new)) = (count(0), count(1)) else {
@@ -131,7 +139,8 @@ impl CountingSessions<'_> {
             return Ok(None);
         };
         self.n_failed -= 1;
-        Ok(Some(new as f64 / old as f64))
+        let makes_calls = makes_calls(&counted.record, [0, 1]);
+        Ok(Some(CountedOnce { ratio: new as f64 / old as f64, makes_calls }))
     }
 
     /// Expected time for processes that execute all of these benchmarks, ns.
@@ -174,6 +183,13 @@ impl CountingSessions<'_> {
         let chosen = self.pairs.iter().zip(&kept).filter(|(_, kept)| !kept.is_empty());
         chosen.map(|(pair, kept)| pair.with(kept)).collect()
     }
+}
+
+/// Whether the counted iterations of these arms may make more than [`CALLS_MAX`] system calls.
+pub(super) fn makes_calls(record: &Record, arms: [usize; 2]) -> bool {
+    let rows = &record.rows;
+    let n_calls = |at| rows.get(at, Metric::SystemCalls);
+    rows.measurements_of(&arms).any(|at| n_calls(at).is_none_or(|n| n > CALLS_MAX))
 }
 
 /// Expected time of a process whose instructions are counted, ns.

@@ -1,10 +1,12 @@
 //! Counts many benchmarks as one sum. If both builds execute the same number of instructions, each of the benchmarks does
-//! the same work, and one count has answered for all; otherwise the sum is split, until the benchmarks that differ are
-//! alone. Changes that cancel each other are not seen.
+//! the same work, and one count has answered for all; otherwise the sum is divided, until the benchmarks that differ are
+//! alone. A benchmark for which all of the difference would be too little does the same work too. Changes that cancel each
+//! other are not seen.
 
 use anyhow::Result;
 
 use analysis::exact::{AGREE_WITHIN, SAME_WORK};
+use analysis::work::WorkCounted;
 
 use super::countable::Countable;
 use super::counting_sessions::{self, CountingSessions};
@@ -18,35 +20,41 @@ pub(super) const PROCESSES: f64 = 4.0;
 const SHARE_OF_ONE: f64 = 0.45;
 /// A sum may take so many times as long as the shortest of its benchmarks alone.
 const STARTS: f64 = 1.5;
+/// The instructions in a nanosecond differ so much between benchmarks.
+const UNCLEAR: f64 = 4.0;
 
-/// Processes of the search among so many benchmarks if one differs.
+/// Processes of the search among so many benchmarks if one differs: all of them, and in the worst case two thirds again and
+/// again, then the others.
 pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
-    PROCESSES * (1.0 + 2.0 * n_benchmarks.log2().ceil())
+    PROCESSES * (2.0 + n_benchmarks.log(1.5).ceil())
 }
 
-/// The benchmarks that do the same work, in groups that were counted as one sum. The first of `open` is the likeliest to
+/// The benchmarks that do the same work, as sums tell. The first of `open` is the likeliest to
 /// differ.
 pub(super) fn the_same<'a>(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'a>],
-) -> Result<Vec<Vec<Countable<'a>>>> {
+) -> Result<Vec<(String, WorkCounted)>> {
     let share_ns = sessions.left_ns() * SHARE_OF_ONE;
     let mut search = Search::new(sessions);
+    let mut differing = Vec::new();
     for pair in 0..search.sessions.pairs.len() {
         let of_pair: Vec<_> = open.iter().copied().filter(|it| it.pair == pair).collect();
-        if search.pair(&of_pair).is_some() {
-            for alike in alike(&of_pair) {
-                // Fewer benchmarks do not make a sum much shorter than the processes of a single one.
-                let least_ns =
-                    alike.iter().map(|it| search.sessions.expected_ns(&[*it], PROCESSES));
-                search.most_ns = share_ns.max(STARTS * least_ns.fold(f64::INFINITY, f64::min));
-                search.split(&alike, false)?;
-            }
+        if search.pair(&of_pair).is_none() {
+            continue;
+        }
+        // One count may answer for all of a group, so each is counted before the first is divided.
+        for alike in alike(&of_pair) {
+            let mut group = search.without_long(alike, share_ns);
+            let sum = search.count(&mut group)?;
+            differing.push((group, sum));
         }
     }
-    search.most_ns = f64::INFINITY;
+    for (group, sum) in differing {
+        search.divide(group, sum)?;
+    }
     for one in std::mem::take(&mut search.long) {
-        search.split(&[one], false)?;
+        search.count(&mut vec![one])?;
     }
     Ok(search.same)
 }
@@ -55,76 +63,114 @@ pub(super) fn the_same<'a>(
 pub(super) fn the_same_alone<'a>(
     sessions: &mut CountingSessions<'_>,
     benchmarks: &[Countable<'a>],
-) -> Result<Vec<Vec<Countable<'a>>>> {
+) -> Result<Vec<(String, WorkCounted)>> {
     let mut search = Search::new(sessions);
     for one in benchmarks {
-        search.split(&[*one], false)?;
+        search.count(&mut vec![*one])?;
         search.sessions.different.clear();
     }
     Ok(search.same)
 }
 
+/// What a sum tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sum {
+    Same,
+    /// At least one of its benchmarks differs.
+    Differs,
+    Failed,
+    /// There is no time for it.
+    NotCounted,
+}
+
 struct Search<'s, 'p, 'a> {
     sessions: &'s mut CountingSessions<'p>,
-    /// Longest time for one sum.
-    most_ns: f64,
     /// Benchmarks that take too long for a sum with others.
     long: Vec<Countable<'a>>,
-    same: Vec<Vec<Countable<'a>>>,
+    same: Vec<(String, WorkCounted)>,
 }
 
 impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
-    /// A search that may take all the time that is left.
     fn new(sessions: &'s mut CountingSessions<'p>) -> Self {
-        Self { sessions, most_ns: f64::INFINITY, long: Vec::new(), same: Vec::new() }
+        Self { sessions, long: Vec::new(), same: Vec::new() }
     }
 
-    /// Looks for those that do the same work among benchmarks of one program, of which at least one is known to differ
-    /// if `do_differ`. Returns whether all are the same.
-    fn split(&mut self, benchmarks: &[Countable<'a>], do_differ: bool) -> Result<bool> {
-        if !do_differ {
+    /// Counts benchmarks of one program as a sum, without those that do the same work: they leave the list. A single one that
+    /// differs is noted.
+    fn count(&mut self, benchmarks: &mut Vec<Countable<'a>>) -> Result<Sum> {
+        while let Some(pair) = self.pair(benchmarks) {
             let expected_ns = self.sessions.expected_ns(benchmarks, PROCESSES);
-            if expected_ns > self.most_ns {
-                return self.without_longest(benchmarks);
-            }
-            let Some(pair) = self.pair(benchmarks) else { return Ok(false) };
             // What is known to differ has to be counted alone.
             let alone_ns = self.sessions.different.len() as f64
                 * self.sessions.expected_ns(&benchmarks[..1], counting_sessions::PROCESSES);
             let is_late = self.sessions.left_ns() - expected_ns < alone_ns;
             if is_late || self.sessions.has_failed() {
-                return Ok(false);
+                return Ok(Sum::NotCounted);
             }
-            let ratio = self.sessions.ratio_of(pair, benchmarks, expected_ns)?;
-            if ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= tolerance(benchmarks)) {
-                self.same.push(benchmarks.to_vec());
-                return Ok(true);
+            let Some(once) = self.sessions.count_once(pair, benchmarks, expected_ns)? else {
+                return Ok(Sum::Failed);
+            };
+            let (n_together, is_same) = (benchmarks.len(), same_work(benchmarks, once.ratio));
+            let same = benchmarks.iter().zip(&is_same).filter(|(_, is_same)| **is_same);
+            let same = same.map(|(it, _)| it.kernel(once.makes_calls).the_same_work(n_together));
+            self.same.extend(same);
+            let mut is_same = is_same.into_iter();
+            benchmarks.retain(|_| is_same.next() == Some(false));
+            if benchmarks.is_empty() {
+                return Ok(Sum::Same);
             }
-            if let ([one], Some(ratio)) = (benchmarks, ratio) {
-                self.sessions.ratios.insert(one.timed.name.clone(), ratio);
+            if let ([one], 1) = (&benchmarks[..], n_together) {
+                self.sessions.ratios.insert(one.timed.name.clone(), once.ratio);
+                let does_differ = (once.ratio - 1.0).abs() > SAME_WORK;
+                self.sessions.different.extend(does_differ.then(|| one.timed.name.clone()));
+            }
+            if benchmarks.len() == n_together {
+                return Ok(Sum::Differs);
             }
         }
-        if let [one] = benchmarks {
-            let name = &one.timed.name;
-            let is_known = do_differ || self.sessions.ratios.contains_key(name);
-            self.sessions.different.extend(is_known.then(|| name.clone()));
-        } else {
-            let (suspects, others) = benchmarks.split_at(benchmarks.len().div_ceil(3));
-            let are_others_same = self.split(others, false)?;
-            self.split(suspects, are_others_same)?;
-        }
-        Ok(false)
+        Ok(Sum::NotCounted)
     }
 
-    fn without_longest(&mut self, benchmarks: &[Countable<'a>]) -> Result<bool> {
-        let mut shorter = benchmarks.to_vec();
-        let longest =
-            (0..shorter.len()).max_by(|&a, &b| ns(&shorter[a]).total_cmp(&ns(&shorter[b])));
-        self.long.extend(longest.map(|at| shorter.remove(at)));
-        if !shorter.is_empty() {
-            self.split(&shorter, false)?;
+    /// Looks for those that differ among benchmarks with this sum.
+    fn divide(&mut self, mut open: Vec<Countable<'a>>, mut sum: Sum) -> Result<()> {
+        while matches!(sum, Sum::Differs | Sum::Failed) {
+            let (mut suspects, mut is_counted) = (open, true);
+            open = Vec::new();
+            while suspects.len() > 1 {
+                let mut others = suspects.split_off(suspects.len().div_ceil(3));
+                let of_others = self.count(&mut others)?;
+                match of_others {
+                    Sum::Same => is_counted = false,
+                    Sum::NotCounted => return Ok(()),
+                    Sum::Differs | Sum::Failed => {
+                        open.append(&mut suspects);
+                        (suspects, sum, is_counted) = (others, of_others, true);
+                    }
+                }
+            }
+            let is_known = sum == Sum::Differs && !is_counted;
+            let known = suspects.iter().filter(|_| is_known).map(|it| it.timed.name.clone());
+            self.sessions.different.extend(known);
+            sum = self.count(&mut open)?;
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// Benchmarks whose sum takes this time at most, or not much more than the shortest of them alone: fewer do not make a sum
+    /// much shorter than that.
+    fn without_long(
+        &mut self,
+        mut benchmarks: Vec<Countable<'a>>,
+        most_ns: f64,
+    ) -> Vec<Countable<'a>> {
+        let alone_ns = benchmarks.iter().map(|it| self.sessions.expected_ns(&[*it], PROCESSES));
+        let most_ns = most_ns.max(STARTS * alone_ns.fold(f64::INFINITY, f64::min));
+        while self.sessions.expected_ns(&benchmarks, PROCESSES) > most_ns {
+            let longest = (0..benchmarks.len())
+                .max_by(|&a, &b| ns(&benchmarks[a]).total_cmp(&ns(&benchmarks[b])));
+            self.long.extend(longest.map(|at| benchmarks.remove(at)));
+        }
+        benchmarks
     }
 
     /// The pair of programs with a single benchmark: all of these. `None` if the framework cannot execute them in one
@@ -179,13 +225,26 @@ fn groups(ns: &[f64], repeats_within: f64) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The share of a sum that may differ: so small that the smallest benchmark cannot differ by more than [`SAME_WORK`].
+/// Which benchmarks do the same work, given new ÷ old of their sum. If one of them alone made all of the difference, it would be
+/// [`SAME_WORK`] of it. Times tell their shares of the sum: if some stay in doubt, a share has to be [`UNCLEAR`] times as large.
 /// Threads of a framework wait for each other, so that even the same program may execute some instructions more. Counts that
 /// vary hardly ever agree within [`AGREE_WITHIN`] by chance.
-fn tolerance(benchmarks: &[Countable<'_>]) -> f64 {
-    let share = benchmarks.iter().map(ns).fold(f64::INFINITY, f64::min)
-        / benchmarks.iter().map(ns).sum::<f64>();
-    if share > 0.0 { (SAME_WORK * share).min(AGREE_WITHIN) } else { 0.0 }
+fn same_work(benchmarks: &[Countable<'_>], ratio: f64) -> Vec<bool> {
+    let ns: Vec<f64> = benchmarks.iter().map(ns).collect();
+    same_shares(&ns, (ratio - 1.0).abs())
+}
+
+/// The same, given their lengths, ns, and the difference as a share of the sum.
+fn same_shares(ns: &[f64], difference: f64) -> Vec<bool> {
+    let sum_ns: f64 = ns.iter().sum();
+    let is_same = |ns: f64, factor: f64| {
+        let most = if ns > 0.0 { SAME_WORK * ns / sum_ns } else { 0.0 };
+        factor * difference <= most.min(AGREE_WITHIN)
+    };
+    match ns.iter().all(|&ns| is_same(ns, 1.0)) {
+        true => vec![true; ns.len()],
+        false => ns.iter().map(|&ns| is_same(ns, UNCLEAR)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -200,5 +259,17 @@ mod tests {
         assert_eq!(groups(&[1.0, 5000.0], 2e-7), [vec![0], vec![1]]);
         // Lengths that are not known.
         assert_eq!(groups(&[0.0, 0.0, 3.0], 2e-7), [vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn a_long_benchmark_does_the_same_work_if_a_short_one_may_differ() {
+        let ns = [0.5, 1.5, 998.0];
+        // The shortest has a 2000th of the sum, and a thousandth of that is 5e-7.
+        assert_eq!(same_shares(&ns, 4e-7), [true; 3]);
+        assert_eq!(same_shares(&ns, 6e-7), [false, false, true]);
+        assert_eq!(same_shares(&ns, 3e-7 * UNCLEAR), [false, false, true]);
+        assert_eq!(same_shares(&ns, 5e-5), [false; 3]);
+        assert_eq!(same_shares(&[0.0, 1.0], 0.0), [true; 2]);
+        assert_eq!(same_shares(&[0.0, 1.0], 1e-9), [false, true]);
     }
 }
