@@ -155,18 +155,22 @@ impl Commands {
             counted.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
         let folder = self.counts.as_ref().filter(|_| plan.is_under_valgrind(block));
         let Some((valgrind, folder)) = plan.valgrind().zip(folder) else {
-            let count = half.map(|half| CountTask { folder: None, half: Some(half), n_iterations });
+            let count = half.map(|half| CountTask {
+                folder: None,
+                half: Some(half),
+                n_iterations,
+                readings: None,
+            });
             return Command { count, ..command };
         };
         let is_stepped = counted.is_some_and(|counted| counted.has_stepped_clock);
         let harness = counted.and_then(|counted| counted.harness);
         let wrapped = |prefix, argv: Vec<Bytes>| {
             let argv = CountTask::wrapped(folder, valgrind, prefix, counted, argv);
-            let readings = harness
-                .is_some_and(chooses_by_clock)
-                .then(|| CountTask::readings_file(folder, prefix));
+            let readings = CountTask::readings_file(folder, prefix);
+            let is_needed = harness.is_some_and(chooses_by_clock);
             match is_stepped {
-                true => stepped_clock::wrapped(readings, argv),
+                true => stepped_clock::wrapped(readings, is_needed, argv),
                 false => argv,
             }
         };
@@ -174,6 +178,7 @@ impl Commands {
             folder: Some(folder.clone()),
             half: half.map(|half| wrapped(HALF, half)),
             n_iterations,
+            readings: counted.and_then(CountTask::readings_of),
         };
         let own = || sys::own_program().into_os_string().into_vec();
         let path = if is_stepped { own() } else { bytes_of(valgrind) };

@@ -33,6 +33,8 @@ use stats::Stream;
 
 /// `argv[0]` that makes this program run a command with such a clock.
 const ARGV0: &str = "stillwell-stepped-clock";
+/// The first argument if the command must have the clock.
+const NEEDED: &str = "needed";
 /// Longest time between two looks at the command without pidfds (Linux before 5.3), ns.
 const LOOK_NS: u64 = 10_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
@@ -40,10 +42,11 @@ const DAY_S: u64 = 86_400;
 /// The kernel interrupts no shorter request (getrandom(2)).
 const RANDOM_BYTES_MAX: u64 = 256;
 
-/// The command line that executes a command under this program. `file` gets the number of the clock's readings; without one,
-/// the command is executed also where the kernel gives it no such clock.
-pub fn wrapped(file: Option<Vec<u8>>, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    [ARGV0.into(), file.unwrap_or_default()].into_iter().chain(argv).collect()
+/// The command line that executes a command under this program. `file` gets the number of the clock's readings. If the clock is
+/// not needed, the command is executed also where the kernel gives it none.
+pub fn wrapped(file: Vec<u8>, is_needed: bool, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let needed = if is_needed { NEEDED } else { "" };
+    [ARGV0.into(), needed.into(), file].into_iter().chain(argv).collect()
 }
 
 /// Whether this process was started to give a command such a clock.
@@ -63,6 +66,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
+    let is_needed = words.next().is_some_and(|word| word == OsStr::new(NEEDED));
     let file = words.next().unwrap_or_default();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
@@ -71,7 +75,7 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
     let refused = "cannot answer the program's readings of the clock";
     let mut child = match command.spawn() {
         // The kernel is older than 5.0, or a container has such a listener already.
-        Err(_) if file.is_empty() => return without_clock(&command),
+        Err(_) if !is_needed => return without_clock(&command),
         spawned => spawned.context(refused)?,
     };
     // The command holds the other end of the socket.
@@ -88,10 +92,8 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
                 clock.answer(&listener, call).context(refused)?;
             }
         } else if let Some(status) = child.try_wait().context("cannot wait for the command")? {
-            if !file.is_empty() {
-                replace(file.as_ref(), 0o600, clock.n_readings.to_string().as_bytes())
-                    .with_context(|| format!("cannot write {}", file.display()))?;
-            }
+            replace(file.as_ref(), 0o600, clock.n_readings.to_string().as_bytes())
+                .with_context(|| format!("cannot write {}", file.display()))?;
             return Ok(status);
         }
     }

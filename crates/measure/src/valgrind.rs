@@ -16,7 +16,7 @@ use crate::value::as_user;
 use host::environment_for;
 use host::sys::User;
 use host::user_files::read_whole;
-use model::harness::own_children;
+use model::harness::{own_children, readings};
 use model::words::{bytes_of, reason, text_of};
 use record::plan::{CountedIterations, InstructionCounter};
 
@@ -64,6 +64,8 @@ pub struct CountTask {
     pub half: Option<Vec<Vec<u8>>>,
     /// The iterations whose instructions the difference has.
     pub n_iterations: u64,
+    /// The fewest and the most readings of the stepped clock that they make.
+    pub readings: Option<[u64; 2]>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +111,11 @@ impl CountTask {
         words.map(|word| bytes_of(&word)).chain(files).chain(argv).collect()
     }
 
+    pub fn readings_of(counted: &CountedIterations) -> Option<[u64; 2]> {
+        let expected = readings(counted.harness?, counted.n, counted.n_together)?;
+        Some(expected.into_inner().into())
+    }
+
     /// The file for the number of the clock's readings by the process whose count has this prefix.
     pub fn readings_file(folder: &[u8], prefix: &str) -> Vec<u8> {
         [folder, b"/", READINGS.as_bytes(), prefix.as_bytes()].concat()
@@ -131,16 +138,23 @@ impl CountTask {
             return Ok(Counted { instructions: all, system_calls: None });
         }
         let half = self.sum(HALF, user)?;
-        if self.readings(COUNT, user) != self.readings(HALF, user) {
-            return Err(Uncounted {
-                why: "its iterations or their setups read the clock".into(),
-                said: String::new(),
-            });
+        let refused = |why: &str| Uncounted { why: why.into(), said: String::new() };
+        let readings = self.n_readings(COUNT, user).zip(self.n_readings(HALF, user));
+        if let (Some([least, most]), Some((all, half))) = (self.readings, readings) {
+            match all.abs_diff(half) {
+                n if n > most => {
+                    return Err(refused("its iterations or their setups read the clock"));
+                }
+                n if n < least => {
+                    return Err(refused("a benchmark fixes the number of its iterations"));
+                }
+                _ => {}
+            }
         }
-        let instructions = all.checked_sub(half).filter(|&n| n > 0).ok_or_else(|| Uncounted {
-            why: "twice the iterations took no more instructions".into(),
-            said: String::new(),
-        })?;
+        // An iteration executes an instruction at least. Less is the framework's own work.
+        let more = all.checked_sub(half).filter(|&n| n >= self.n_iterations);
+        let instructions =
+            more.ok_or_else(|| refused("twice the iterations took no more instructions"))?;
         let calls = as_user(user, || self.n_calls(COUNT).zip(self.n_calls(HALF)));
         Ok(Counted { instructions, system_calls: calls.map(|(all, half)| all.abs_diff(half)) })
     }
@@ -156,7 +170,7 @@ impl CountTask {
     }
 
     /// The number of the clock's readings by the process of this prefix; `None` without a stepped clock.
-    fn readings(&self, prefix: &str, user: Option<&User>) -> Option<u64> {
+    fn n_readings(&self, prefix: &str, user: Option<&User>) -> Option<u64> {
         let path = Self::readings_file(self.folder.as_deref()?, prefix);
         let text = as_user(user, || read_whole(Path::new(OsStr::from_bytes(&path)))).ok()?;
         String::from_utf8_lossy(&text).parse().ok()
@@ -222,16 +236,14 @@ fn is_call(line: &str) -> bool {
     })
 }
 
-/// The last line with words, without the process id.
+/// Valgrind's last line with words, without the process id. Its list of system calls has other lines, and lines such as
+/// `--123-- warning: simulated LL cache` are no failures.
 fn last_line(text: &str) -> Option<String> {
     let words = |line: &str| match line.strip_prefix(MARK) {
-        Some(rest) => rest.split_once(MARK).map_or("", |(_, rest)| rest).trim().to_owned(),
-        None => line.trim().to_owned(),
+        Some(rest) => rest.split_once(MARK).map(|(_, rest)| rest.trim().to_owned()),
+        None => line.starts_with(PROGRAM).then(|| line.trim().to_owned()),
     };
-    // Lines such as `--123-- warning: simulated LL cache` are no failures.
-    let lines =
-        text.lines().rev().filter(|line| !line.starts_with("--") && !line.starts_with(CALL));
-    lines.map(words).find(|line| !line.is_empty())
+    text.lines().rev().filter_map(words).find(|line| !line.is_empty())
 }
 
 #[cfg(test)]
@@ -242,7 +254,7 @@ mod tests {
     fn task() -> (tempfile::TempDir, CountTask) {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().as_os_str().as_bytes().to_vec();
-        (folder, CountTask { folder: Some(name), half: None, n_iterations: 1 })
+        (folder, CountTask { folder: Some(name), half: None, n_iterations: 1, readings: None })
     }
 
     #[test]
@@ -257,10 +269,17 @@ mod tests {
         write("log.1", "==1== \n==1== warning: x\n==1== \n--1-- warning: simulated LL cache\n");
         let counted = |instructions, system_calls| Ok(Counted { instructions, system_calls });
         assert_eq!(task.count(None), counted(12, None));
-        let with_half = CountTask { half: Some(Vec::new()), ..task.clone() };
+        let with_half =
+            CountTask { half: Some(Vec::new()), readings: Some([0, 0]), ..task.clone() };
         assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
         write("half.7", "summary: 9\n");
         assert_eq!(with_half.count(None), counted(3, None));
+        assert_eq!(
+            last_line("==1== bad\nSYSCALL[1,1](9)  --> [pre-fail] Failure(0x26)\n --> x\n")
+                .unwrap(),
+            "bad"
+        );
+        assert_eq!(last_line("valgrind: no tool\n").unwrap(), "valgrind: no tool");
         let calls = "SYSCALL[7,1](  9) sys_mmap ( 0x0 ) --> [pre-success] Success(0x1)\n\
                      SYSCALL[7,1](228) sys_clock_gettime( 1, 0x1 ) --> [pre-success] Success(0x0)\n\
                      SYSCALL[7,1](  1) sys_write ( 1, 0x1, 7 ) --> [async] ... \n\
@@ -273,6 +292,11 @@ mod tests {
         assert!(with_half.count(None).unwrap_err().why.contains("read the clock"));
         write("readings.half.", "9");
         assert_eq!(with_half.count(None), counted(3, Some(2)));
+        let of_rounds = CountTask { readings: Some([2, u64::MAX]), ..with_half.clone() };
+        assert!(of_rounds.count(None).unwrap_err().why.contains("fixes the number"));
+        write("readings.count.", "12");
+        assert_eq!(of_rounds.count(None), counted(3, Some(2)));
+        write("readings.count.", "9");
         write("half.8", "summary: 3\n");
         assert!(with_half.count(None).unwrap_err().why.starts_with("twice the iterations"));
         write("count.3", "events: Ir\nfn=a\n1 7\n");
@@ -288,6 +312,7 @@ mod tests {
         let argv = vec![b"./p".to_vec(), b"--log-file=x".to_vec()];
         let counted = CountedIterations {
             n: 1,
+            n_together: 1,
             half: Vec::new(),
             has_stepped_clock: true,
             lists_calls: true,

@@ -1,6 +1,8 @@
 //! Exact iteration counts, for counting instructions. A process with 2n iterations minus a process with n costs n
 //! iterations: everything else cancels.
 
+use std::ops::RangeInclusive;
+
 use crate::harness::{Harness, with_iterations};
 
 /// Step of the clock of counted programs. With it, each run of a program that chooses its iterations by the clock chooses the
@@ -23,6 +25,22 @@ pub fn chooses_by_clock(harness: Harness) -> bool {
 pub fn works_on_times(harness: Harness) -> bool {
     chooses_by_clock(harness)
         || matches!(harness, Harness::PytestBenchmark | Harness::GoogleBenchmark)
+}
+
+/// How many readings of the clock `n` iterations of `n_together` benchmarks make; `None` if that tells nothing. criterion computes
+/// another number of iterations if they read it. A round of pytest-benchmark reads it twice, unless the benchmark fixes the number
+/// of its rounds.
+pub fn readings(harness: Harness, n: u64, n_together: u64) -> Option<RangeInclusive<u64>> {
+    match harness {
+        _ if chooses_by_clock(harness) => Some(0..=0),
+        Harness::PytestBenchmark => Some(2 * n * n_together..=u64::MAX),
+        _ => None,
+    }
+}
+
+/// Whether a benchmark fixes its number of iterations, so that no option changes it.
+pub fn fixes_iterations(harness: Harness, benchmark: &str) -> bool {
+    harness == Harness::GoogleBenchmark && benchmark.contains("/iterations:")
 }
 
 /// To which share two counts of the same work agree. The paths of its files decide where a pool of Python's allocator is full, and
@@ -172,6 +190,16 @@ mod tests {
             let why = words(harness, 7).unwrap_err();
             assert!(why.starts_with("the clock decides"), "{why}");
         }
+    }
+
+    #[test]
+    fn iterations_that_do_not_happen_are_seen() {
+        let readings = |harness| readings(harness, 50, 4);
+        assert_eq!(readings(Harness::Criterion), Some(0..=0));
+        assert!(readings(Harness::PytestBenchmark).is_some_and(|it| !it.contains(&399)));
+        assert_eq!(readings(Harness::GoogleBenchmark), None);
+        let fixes = |name| fixes_iterations(Harness::GoogleBenchmark, name);
+        assert!(fixes("BM_a/8/iterations:500") && !fixes("BM_iterations/8"));
     }
 
     #[test]

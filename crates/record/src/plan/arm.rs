@@ -77,6 +77,9 @@ pub struct Arm {
 pub struct CountedIterations {
     /// Iterations in the difference.
     pub n: u64,
+    /// Benchmarks that each process executes.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub n_together: u64,
     /// The command line with half of the iterations.
     pub half: Vec<String>,
     /// Whether the clock of processes under valgrind goes on by the same step at each reading.

@@ -152,6 +152,7 @@ fn counted_arm(
     let (argv, half) = (words(2 * n)?, words(n)?);
     let counted = CountedIterations {
         n,
+        n_together: together.len().max(1) as u64,
         half,
         has_stepped_clock: works_on_times(harness),
         lists_calls: iteration_ns.is_some_and(|ns| 2.0 * n as f64 * ns <= LISTED_NS),

@@ -263,6 +263,16 @@ fn what_cannot_be_counted_fails_where_instructions_decide_alone() {
     assert!(!bench.path("out.suite").exists());
 }
 
+/// No option changes the number of its iterations, so it would be missing in a sum that is the same.
+#[test]
+fn a_benchmark_that_fixes_its_iterations_is_in_no_sum() {
+    let bench = builds("BM_a BM_b/iterations:7", [1000, 1000], false);
+    let ran = gate(&bench, &["--decide-on", "instructions", "--budget", "20s"]).ends_with(2);
+    assert!(ran.stdout.contains("the same instructions: BM_a\n"), "{ran:#?}");
+    let failing = &document(&bench)["failing"];
+    assert_eq!(failing[0], "BM_b/iterations:7: it fixes the number of its iterations");
+}
+
 /// A benchmark with a long setup takes many times as long as expected. The others are counted all the same.
 #[test]
 fn a_sum_that_takes_too_long_leaves_time_for_the_others() {

@@ -50,6 +50,7 @@ fn what_valgrind_cannot_count_is_left_to_the_processor() {
             half: vec!["b".into()],
             has_stepped_clock: false,
             lists_calls: false,
+            n_together: 1,
             harness: Some(Harness::Go),
         });
         let (path, version) = ("/v".into(), "valgrind-3.19.0".into());

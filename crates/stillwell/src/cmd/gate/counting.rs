@@ -12,10 +12,13 @@ use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
 use measure::harnesses::CpuTime;
-use model::harness::{Harness, chooses_by_clock, no_valgrind, with_exact_iterations};
+use model::harness::{
+    Harness, chooses_by_clock, fixes_iterations, no_valgrind, with_exact_iterations,
+};
 use model::spec::{GateCounting, GateVerb};
 use model::values::{DecideOn, exit_code};
 use record::plan::InstructionCounter;
+use record::plan::programs::ProgramBenchmark;
 use render::closing::{failing_prefix, uncounted_benchmarks};
 use stats::verdict::minimum_pairs;
 
@@ -95,12 +98,20 @@ impl Counting {
         Ok((!is_by_pmu).then_some(Self { counter, when: GateCounting::On }))
     }
 
-    /// Takes the programs that cannot be counted from those to measure, as failing ones.
+    /// Takes what cannot be counted from what is to be measured, as failing.
     pub(super) fn refuse(&self, changes: &mut Changes) {
+        let Changes { pairs, failing, .. } = changes;
         let why = |pair: &Pair| self.refusal(pair, pair.common[0].first()?.harness?);
-        let refused = changes.pairs.iter().filter_map(|pair| Some((&pair.name, why(pair)?)));
-        changes.failing.extend(refused.map(|(name, why)| format!("{name}: {why}")));
-        changes.pairs.retain(|pair| why(pair).is_none());
+        let refused = pairs.iter().filter_map(|pair| Some((&pair.name, why(pair)?)));
+        failing.extend(refused.map(|(name, why)| format!("{name}: {why}")));
+        pairs.retain(|pair| why(pair).is_none());
+        for pair in pairs.iter_mut() {
+            failing.extend(pair.common[0].iter().filter_map(fixed_iterations));
+            for listed in &mut pair.common {
+                listed.retain(|it| fixed_iterations(it).is_none());
+            }
+        }
+        pairs.retain(|pair| !pair.common[0].is_empty());
     }
 
     /// The error rate of the times, in percent.
@@ -195,10 +206,11 @@ impl Counting {
         let mut ordered: Vec<&Timed> = wanted.iter().collect();
         ordered.sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
         let listed = ordered.into_iter().filter_map(|timed| Countable::of(pairs, starts, timed));
-        let (open, refused): (Vec<_>, Vec<_>) =
-            listed.partition(|it| self.refusal(&pairs[it.pair], it.harness).is_none());
-        let refusals = refused.iter().filter_map(|it| self.refusal(&pairs[it.pair], it.harness));
-        uncounted.extend(refusals);
+        let refusal = |it: &Countable<'_>| {
+            self.refusal(&pairs[it.pair], it.harness).or_else(|| fixed_iterations(it.listed))
+        };
+        let (open, refused): (Vec<_>, Vec<_>) = listed.partition(|it| refusal(it).is_none());
+        uncounted.extend(refused.iter().filter_map(refusal));
         // One reason may hold for all benchmarks of a framework.
         uncounted.dedup();
         open
@@ -242,6 +254,12 @@ impl Counting {
         };
         why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
     }
+}
+
+/// Why a benchmark cannot be counted whose framework can.
+fn fixed_iterations(it: &ProgramBenchmark) -> Option<String> {
+    let is_fixed = it.harness.is_some_and(|harness| fixes_iterations(harness, &it.name));
+    is_fixed.then(|| format!("{}: it fixes the number of its iterations", it.name))
 }
 
 /// CPU time of one process of each benchmark and build, ns, at least.
