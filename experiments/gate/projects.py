@@ -96,17 +96,14 @@ class Project:
         return text[:a] + text[b:c] + text[a:b] + text[c:]
 
 
-class Uuid(Project):
-    name = "uuid (Go)"
-    fetch = "cp -r \"$(go mod download -json github.com/google/uuid@v1.6.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; chmod -R u+w src"
-    build, source, start, comment = "go test -c -o uuid.test .", "uuid_test.go", r"^func Benchmark", "//"
-    hit, hit_source = "BenchmarkUUID_UnmarshalJSON", "json_test.go"
+class Go(Project):
+    """A module whose tests are built as one program."""
 
-    def with_work(self, text, percent):
-        """Every so many turns of 1 µs do their work twice."""
-        again = f"\t\tif i%{100 // percent} == 0 {{\n\t\t\tjson.Unmarshal(js, &x)\n\t\t}}\n"
-        head, loop, tail = text.rpartition("\t\terr := json.Unmarshal(js, &x)\n")
-        return head + again + loop + tail
+    comment, program = "//", ""
+
+    @property
+    def build(self):
+        return f"go test -c -o {self.program} ."
 
     def own(self, old, new):
         """benchstat of six counts, the old program first."""
@@ -114,30 +111,16 @@ class Uuid(Project):
         if not benchstat:
             return None
         for folder, name in ((old, "own-old.txt"), (new, "own-new.txt")):
-            said = shell("./uuid.test -test.run '^$' -test.bench . -test.count 6 -test.benchtime 5ms", folder)
+            said = shell(f"./{self.program} -test.run '^$' -test.bench . -test.count 6 -test.benchtime 5ms", folder)
             pathlib.Path(name).write_text(said)
         said = shell(f"{benchstat} own-old.txt own-new.txt")
         return bool(re.search(r"\+\d+\.\d+% \(p=", said))
 
 
-class UuidOnOneCpu(Uuid):
-    name = "uuid-1 (Go, -test.cpu=1)"
-    programs = hit_programs = ("./uuid.test -test.cpu=1",)
+class Criterion(Project):
+    """A crate with one program of criterion."""
 
-
-class FancyRegex(Project):
-    name = "fancy-regex (criterion)"
-    fetch = ("curl -sSfL https://static.crates.io/crates/fancy-regex/fancy-regex-0.14.0.crate | tar xz; mv fancy-regex-0.14.0 src; "
-             "printf '\\n[workspace]\\n' >> src/Cargo.toml")
     build, source, start, comment = "cargo bench --no-run", "benches/bench.rs", r"^fn \w+\(c: &mut Criterion", "//"
-    hit, hit_source = "parse_misc", source
-
-    def with_work(self, text, percent):
-        """Every so many turns of 0.5 µs do their work twice."""
-        def twice(found):
-            work = found[1]
-            return f"let mut n = 0; b.iter(|| {{ n += 1; if n % {100 // percent} == 0 {{ criterion::black_box({work}); }} {work} }})"
-        return re.sub(r"b\.iter\(\|\| (Expr::parse_tree\(\"\^\\\\p.*\)\.unwrap\(\))\)", twice, text)
 
     def own(self, old, new):
         """A baseline of the old program."""
@@ -150,11 +133,43 @@ class FancyRegex(Project):
         return "Performance has regressed" in said
 
 
-class Xxhash(Project):
+class Uuid(Go):
+    name = "uuid (Go)"
+    fetch = "cp -r \"$(go mod download -json github.com/google/uuid@v1.6.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; chmod -R u+w src"
+    source, start, program = "uuid_test.go", r"^func Benchmark", "uuid.test"
+    hit, hit_source = "BenchmarkUUID_UnmarshalJSON", "json_test.go"
+
+    def with_work(self, text, percent):
+        """Every so many turns of 1 µs do their work twice."""
+        again = f"\t\tif i%{100 // percent} == 0 {{\n\t\t\tjson.Unmarshal(js, &x)\n\t\t}}\n"
+        head, loop, tail = text.rpartition("\t\terr := json.Unmarshal(js, &x)\n")
+        return head + again + loop + tail
+
+
+class UuidOnOneCpu(Uuid):
+    name = "uuid-1 (Go, -test.cpu=1)"
+    programs = hit_programs = ("./uuid.test -test.cpu=1",)
+
+
+class FancyRegex(Criterion):
+    name = "fancy-regex (criterion)"
+    fetch = ("curl -sSfL https://static.crates.io/crates/fancy-regex/fancy-regex-0.14.0.crate | tar xz; mv fancy-regex-0.14.0 src; "
+             "printf '\\n[workspace]\\n' >> src/Cargo.toml")
+    hit, hit_source = "parse_misc", Criterion.source
+
+    def with_work(self, text, percent):
+        """Every so many turns of 0.5 µs do their work twice."""
+        def twice(found):
+            work = found[1]
+            return f"let mut n = 0; b.iter(|| {{ n += 1; if n % {100 // percent} == 0 {{ criterion::black_box({work}); }} {work} }})"
+        return re.sub(r"b\.iter\(\|\| (Expr::parse_tree\(\"\^\\\\p.*\)\.unwrap\(\))\)", twice, text)
+
+
+class Xxhash(Go):
     name = "xxhash (Go)"
     fetch = ("cp -r \"$(go mod download -json github.com/cespare/xxhash/v2@v2.3.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; "
              "chmod -R u+w src")
-    build, source, start, comment = "go test -c -o xxhash.test .", "bench_test.go", r"^func Benchmark", "//"
+    source, start, program = "bench_test.go", r"^func Benchmark", "xxhash.test"
     hit, hit_source = "BenchmarkSum64/4KB", source
 
     def with_work(self, text, percent):
@@ -163,7 +178,7 @@ class Xxhash(Project):
         return text.replace(sum_, f"\t\t\t\tif bb.n == 4e3 && i%{100 // percent} == 0 {{\n\t{sum_}\t\t\t\t}}\n{sum_}", 1)
 
 
-class Itoa(Project):
+class Itoa(Criterion):
     """The work is in its source from the start, but never done: a counter costs as much as one per cent of a call."""
 
     name = "itoa (criterion)"
@@ -172,8 +187,7 @@ class Itoa(Project):
              "sed -i -e 's|^fn do_bench|const EVERY: u32 = u32::MAX;\\n&|' "
              "-e 's|let mut buf = Vec.*|& let every = if group_name == \"u128[max]\" { EVERY } else { u32::MAX }; let mut n = 0u32;|' "
              "-e 's|write!.*|n += 1; if n % every == 0 { & buf.clear(); } &|' src/benches/bench.rs")
-    build, source, start, comment = "cargo bench --no-run", "benches/bench.rs", r"^fn \w+\(c: &mut Criterion", "//"
-    hit, hit_source = "u128[max]/std::fmt", source
+    hit, hit_source = "u128[max]/std::fmt", Criterion.source
 
     def with_work(self, text, percent):
         """Every so many calls are done twice."""
