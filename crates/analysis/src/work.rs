@@ -32,8 +32,10 @@ pub struct WorkCounted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// The times alone, or what `--decide-on` names.
+    /// The times alone.
     Time,
+    /// What `--decide-on` names.
+    DecideOn,
     /// The times pass; the instructions are more than the limit allows.
     TimeInSpiteOfWork,
     /// The times fail; the instructions are the same.

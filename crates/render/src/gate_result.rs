@@ -17,7 +17,7 @@ use crate::units::{counted, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
 use analysis::{ComparedTimes, Comparison, against_ceiling};
-use model::values::{FailOn, exit_code};
+use model::values::{DecideOn, FailOn, exit_code};
 use record::plan::Plan;
 
 /// The result of a gate.
@@ -150,6 +150,10 @@ impl<'a> GateResult<'a> {
             }
             _ => by_change,
         };
+        let by = match plan.policy.decide_on {
+            Some(named) if by == DecidedBy::Time && named != DecideOn::Value => DecidedBy::DecideOn,
+            _ => by,
+        };
         let value = |arm: usize| {
             let time = times.get(arm)?;
             let unit = unit_of_arm(&plan.arms[arm], time.value);
@@ -172,7 +176,7 @@ impl<'a> GateResult<'a> {
             smallest_visible: paired.map(|it| it.smallest_visible).filter(|it| it.is_finite()),
         };
         let has_open_mean = answer == GateAnswer::Undecided
-            && matches!(by, DecidedBy::Time | DecidedBy::Nothing)
+            && matches!(by, DecidedBy::Time | DecidedBy::DecideOn | DecidedBy::Nothing)
             && judgement.is_within(self.fail_on.limit());
         let quantity = QuantityWords::of(plan);
         let meaning = match ceiling {
@@ -227,7 +231,9 @@ impl<'a> GateResult<'a> {
                     percent(share)
                 )
             }
-            DecidedBy::Time | DecidedBy::Nothing | DecidedBy::Ceiling => by_time,
+            DecidedBy::Time | DecidedBy::DecideOn | DecidedBy::Nothing | DecidedBy::Ceiling => {
+                by_time
+            }
         }
     }
 

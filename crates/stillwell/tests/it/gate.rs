@@ -208,7 +208,9 @@ fn another_metric_can_decide() {
     let bench = builds(1300);
     let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "30s"];
     gate(&bench, &options).ends_with(0);
-    let ratio = json(&bench)["benchmarks"][0]["ratio"]["ratio"].as_f64().unwrap();
+    let row = &json(&bench)["benchmarks"][0];
+    assert_eq!(row["by"], "decide_on");
+    let ratio = row["ratio"]["ratio"].as_f64().unwrap();
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
 
