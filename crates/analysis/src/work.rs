@@ -24,7 +24,8 @@ pub struct WorkCounted {
     pub n_counts: usize,
     /// Number of benchmarks that were counted as one sum with it, itself included.
     pub n_together: u32,
-    /// The larger share of the CPU time that the processes of one build spent in the kernel.
+    /// The kernel's share of the CPU time of both builds, without the start of their processes; 0 if the iterations make no
+    /// system calls.
     pub system_share: f64,
 }
 

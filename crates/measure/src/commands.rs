@@ -12,7 +12,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
-use model::harness::{RESULT_FILE, chooses_by_clock};
+use model::harness::{RESULT_FILE, chooses_by_clock, readings};
 use model::prose::{Prose, prose};
 use model::values::OutputTarget;
 use model::words::bytes_of;
@@ -167,10 +167,10 @@ impl Commands {
         let harness = counted.and_then(|counted| counted.harness);
         let wrapped = |prefix, argv: Vec<Bytes>| {
             let argv = CountTask::wrapped(folder, valgrind, prefix, counted, argv);
-            let readings = CountTask::readings_file(folder, prefix);
+            let file = CountTask::readings_file(folder, prefix);
             let is_needed = harness.is_some_and(chooses_by_clock);
             match is_stepped {
-                true => stepped_clock::wrapped(readings, is_needed, argv),
+                true => stepped_clock::wrapped(file, is_needed, argv),
                 false => argv,
             }
         };
@@ -178,7 +178,7 @@ impl Commands {
             folder: Some(folder.clone()),
             half: half.map(|half| wrapped(HALF, half)),
             n_iterations,
-            readings: counted.and_then(CountTask::readings_of),
+            readings: counted.and_then(|it| readings(it.harness?, it.n, it.n_together)),
         };
         let own = || sys::own_program().into_os_string().into_vec();
         let path = if is_stepped { own() } else { bytes_of(valgrind) };

@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +17,7 @@ use crate::value::as_user;
 use host::environment_for;
 use host::sys::User;
 use host::user_files::read_whole;
-use model::harness::{own_children, readings};
+use model::harness::own_children;
 use model::words::{bytes_of, reason, text_of};
 use record::plan::{CountedIterations, InstructionCounter};
 
@@ -39,8 +40,8 @@ const OPTIONS: [&str; 7] = [
 ];
 /// Valgrind's prefix of its own lines: `==123== `.
 const MARK: &str = "==";
-/// Its prefix of a system call: `SYSCALL[123,1](257) sys_openat ( …`. If the call may block, `... ` and its result follow in a
-/// line of their own.
+/// Prefix of a line that lists a system call: `SYSCALL[123,1](257) sys_openat ( …`. A call that may block has a second line,
+/// with `...` in place of its name.
 const CALL: &str = "SYSCALL[";
 /// Calls that are none without valgrind, which hides the vDSO.
 const CLOCKS: [&str; 3] = ["sys_clock_gettime", "sys_gettimeofday", "sys_time "];
@@ -64,8 +65,8 @@ pub struct CountTask {
     pub half: Option<Vec<Vec<u8>>>,
     /// The iterations whose instructions the difference has.
     pub n_iterations: u64,
-    /// The fewest and the most readings of the stepped clock that they make.
-    pub readings: Option<[u64; 2]>,
+    /// How many readings of the stepped clock they make, if that tells anything.
+    pub readings: Option<RangeInclusive<u64>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +94,8 @@ impl CountTask {
         counted: Option<&CountedIterations>,
         argv: Vec<Vec<u8>>,
     ) -> Vec<Vec<u8>> {
-        let file = |option: &str, names: [&str; 2]| {
-            [option.as_bytes(), folder, b"/", names.concat().as_bytes(), b"%p"].concat()
+        let file = |option: &str, name: &str| {
+            [option.as_bytes(), folder, b"/", name.as_bytes(), b"%p"].concat()
         };
         let skipped = counted.and_then(|counted| counted.harness).map_or(&[][..], own_children);
         let skipped = (!skipped.is_empty())
@@ -103,17 +104,12 @@ impl CountTask {
         let calls = lists_calls.then(|| "--trace-syscalls=yes".to_owned());
         let options = OPTIONS.map(String::from).into_iter().chain(skipped).chain(calls);
         let files = [
-            file("--log-file=", [LOG, prefix]),
-            file("--cachegrind-out-file=", [prefix, ""]),
+            file("--log-file=", &[LOG, prefix].concat()),
+            file("--cachegrind-out-file=", prefix),
             b"--".to_vec(),
         ];
         let words = std::iter::once(valgrind.to_owned()).chain(options);
         words.map(|word| bytes_of(&word)).chain(files).chain(argv).collect()
-    }
-
-    pub fn readings_of(counted: &CountedIterations) -> Option<[u64; 2]> {
-        let expected = readings(counted.harness?, counted.n, counted.n_together)?;
-        Some(expected.into_inner().into())
     }
 
     /// The file for the number of the clock's readings by the process whose count has this prefix.
@@ -140,15 +136,13 @@ impl CountTask {
         let half = self.sum(HALF, user)?;
         let refused = |why: &str| Uncounted { why: why.into(), said: String::new() };
         let readings = self.n_readings(COUNT, user).zip(self.n_readings(HALF, user));
-        if let (Some([least, most]), Some((all, half))) = (self.readings, readings) {
-            match all.abs_diff(half) {
-                n if n > most => {
-                    return Err(refused("its iterations or their setups read the clock"));
-                }
-                n if n < least => {
-                    return Err(refused("a benchmark fixes the number of its iterations"));
-                }
-                _ => {}
+        if let (Some(expected), Some((all, half))) = (&self.readings, readings) {
+            let n = all.abs_diff(half);
+            if n > *expected.end() {
+                return Err(refused("its iterations or their setups read the clock"));
+            }
+            if n < *expected.start() {
+                return Err(refused("a benchmark fixes the number of its iterations"));
             }
         }
         // An iteration executes an instruction at least. Less is the framework's own work.
@@ -269,8 +263,7 @@ mod tests {
         write("log.1", "==1== \n==1== warning: x\n==1== \n--1-- warning: simulated LL cache\n");
         let counted = |instructions, system_calls| Ok(Counted { instructions, system_calls });
         assert_eq!(task.count(None), counted(12, None));
-        let with_half =
-            CountTask { half: Some(Vec::new()), readings: Some([0, 0]), ..task.clone() };
+        let with_half = CountTask { half: Some(Vec::new()), readings: Some(0..=0), ..task.clone() };
         assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
         write("half.7", "summary: 9\n");
         assert_eq!(with_half.count(None), counted(3, None));
@@ -292,7 +285,7 @@ mod tests {
         assert!(with_half.count(None).unwrap_err().why.contains("read the clock"));
         write("readings.half.", "9");
         assert_eq!(with_half.count(None), counted(3, Some(2)));
-        let of_rounds = CountTask { readings: Some([2, u64::MAX]), ..with_half.clone() };
+        let of_rounds = CountTask { readings: Some(2..=u64::MAX), ..with_half.clone() };
         assert!(of_rounds.count(None).unwrap_err().why.contains("fixes the number"));
         write("readings.count.", "12");
         assert_eq!(of_rounds.count(None), counted(3, Some(2)));

@@ -46,8 +46,8 @@ impl<'a> Countable<'a> {
         })
     }
 
-    /// It with the kernel's share of its iterations: if they make no system calls, it is that of the start.
-    pub(super) fn kernel(self, makes_calls: bool) -> Self {
+    /// The same benchmark, without a share of the kernel if its iterations make no system calls.
+    pub(super) fn with_calls(self, makes_calls: bool) -> Self {
         let system_share = if makes_calls { self.system_share } else { 0.0 };
         Self { system_share, ..self }
     }

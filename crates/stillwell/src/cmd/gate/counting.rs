@@ -329,7 +329,7 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
         let name = plan.arms[comparison.arm].benchmark.clone()?;
         let one = open.iter().find(|it| it.timed.name == name)?;
         let makes_calls = makes_calls(&counted.record, [comparison.reference, comparison.arm]);
-        let system_share = one.kernel(makes_calls).system_share;
+        let system_share = one.with_calls(makes_calls).system_share;
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();

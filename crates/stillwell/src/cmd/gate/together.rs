@@ -29,8 +29,7 @@ pub(super) fn n_processes(n_benchmarks: f64) -> f64 {
     PROCESSES * (2.0 + n_benchmarks.log(1.5).ceil())
 }
 
-/// The benchmarks that do the same work, as sums tell. The first of `open` is the likeliest to
-/// differ.
+/// The benchmarks that do the same work, as sums tell. The first of `open` is the likeliest to differ.
 pub(super) fn the_same<'a>(
     sessions: &mut CountingSessions<'_>,
     open: &[Countable<'a>],
@@ -110,12 +109,16 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
             let Some(once) = self.sessions.count_once(pair, benchmarks, expected_ns)? else {
                 return Ok(Sum::Failed);
             };
-            let (n_together, is_same) = (benchmarks.len(), same_work(benchmarks, once.ratio));
-            let same = benchmarks.iter().zip(&is_same).filter(|(_, is_same)| **is_same);
-            let same = same.map(|(it, _)| it.kernel(once.makes_calls).the_same_work(n_together));
-            self.same.extend(same);
-            let mut is_same = is_same.into_iter();
-            benchmarks.retain(|_| is_same.next() == Some(false));
+            let (n_together, is_same) =
+                (benchmarks.len(), same_work(&lengths(benchmarks), once.ratio));
+            for (one, is_same) in std::mem::take(benchmarks).into_iter().zip(is_same) {
+                match is_same {
+                    true => {
+                        self.same.push(one.with_calls(once.makes_calls).the_same_work(n_together))
+                    }
+                    false => benchmarks.push(one),
+                }
+            }
             if benchmarks.is_empty() {
                 return Ok(Sum::Same);
             }
@@ -196,9 +199,13 @@ fn ns(benchmark: &Countable<'_>) -> f64 {
     benchmark.timed.iteration_ns.filter(|ns| ns.is_finite()).unwrap_or(0.0)
 }
 
+fn lengths(benchmarks: &[Countable<'_>]) -> Vec<f64> {
+    benchmarks.iter().map(ns).collect()
+}
+
 /// The benchmarks of a program in groups of similar length, each in the given order.
 fn alike<'a>(benchmarks: &[Countable<'a>]) -> Vec<Vec<Countable<'a>>> {
-    let ns: Vec<f64> = benchmarks.iter().map(ns).collect();
+    let ns = lengths(benchmarks);
     let within = benchmarks.first().map_or(0.0, |it| repeats_within(it.harness));
     let groups = groups(&ns, within).into_iter();
     groups.map(|group| group.into_iter().map(|at| benchmarks[at]).collect()).collect()
@@ -225,17 +232,12 @@ fn groups(ns: &[f64], repeats_within: f64) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Which benchmarks do the same work, given new ÷ old of their sum. If one of them alone made all of the difference, it would be
-/// [`SAME_WORK`] of it. Times tell their shares of the sum: if some stay in doubt, a share has to be [`UNCLEAR`] times as large.
-/// Threads of a framework wait for each other, so that even the same program may execute some instructions more. Counts that
-/// vary hardly ever agree within [`AGREE_WITHIN`] by chance.
-fn same_work(benchmarks: &[Countable<'_>], ratio: f64) -> Vec<bool> {
-    let ns: Vec<f64> = benchmarks.iter().map(ns).collect();
-    same_shares(&ns, (ratio - 1.0).abs())
-}
-
-/// The same, given their lengths, ns, and the difference as a share of the sum.
-fn same_shares(ns: &[f64], difference: f64) -> Vec<bool> {
+/// Which benchmarks of these lengths do the same work, given new ÷ old of their sum. If one of them alone made all of the
+/// difference, it would be [`SAME_WORK`] of it. Times tell their shares of the sum: if some stay in doubt, a share has to be
+/// [`UNCLEAR`] times as large. Threads of a framework wait for each other, so that even the same program may execute some
+/// instructions more. Counts that vary hardly ever agree within [`AGREE_WITHIN`] by chance.
+fn same_work(ns: &[f64], ratio: f64) -> Vec<bool> {
+    let difference = (ratio - 1.0).abs();
     let sum_ns: f64 = ns.iter().sum();
     let is_same = |ns: f64, factor: f64| {
         let most = if ns > 0.0 { SAME_WORK * ns / sum_ns } else { 0.0 };
@@ -265,11 +267,11 @@ mod tests {
     fn a_long_benchmark_does_the_same_work_if_a_short_one_may_differ() {
         let ns = [0.5, 1.5, 998.0];
         // The shortest has a 2000th of the sum, and a thousandth of that is 5e-7.
-        assert_eq!(same_shares(&ns, 4e-7), [true; 3]);
-        assert_eq!(same_shares(&ns, 6e-7), [false, false, true]);
-        assert_eq!(same_shares(&ns, 3e-7 * UNCLEAR), [false, false, true]);
-        assert_eq!(same_shares(&ns, 5e-5), [false; 3]);
-        assert_eq!(same_shares(&[0.0, 1.0], 0.0), [true; 2]);
-        assert_eq!(same_shares(&[0.0, 1.0], 1e-9), [false, true]);
+        assert_eq!(same_work(&ns, 1.0 + 4e-7), [true; 3]);
+        assert_eq!(same_work(&ns, 1.0 + 6e-7), [false, false, true]);
+        assert_eq!(same_work(&ns, 1.0 - 3e-7 * UNCLEAR), [false, false, true]);
+        assert_eq!(same_work(&ns, 1.0 + 5e-5), [false; 3]);
+        assert_eq!(same_work(&[0.0, 1.0], 1.0), [true; 2]);
+        assert_eq!(same_work(&[0.0, 1.0], 1.0 - 1e-9), [false, true]);
     }
 }
