@@ -166,16 +166,19 @@ class FancyRegex(Criterion):
 
 
 class Xxhash(Go):
+    """The work is in its source from the start, but never done: a question more in the function of all Sum64 is 5 % of one of 4 bytes."""
+
     name = "xxhash (Go)"
     fetch = ("cp -r \"$(go mod download -json github.com/cespare/xxhash/v2@v2.3.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\",/\\1/p')\" src; "
-             "chmod -R u+w src")
+             "chmod -R u+w src; "
+             "sed -i -e 's|^func BenchmarkSum64(|var every = 1 << 62\\n\\n&|' "
+             "-e 's|^\\t*_ = Sum64(in)|\\t\\t\\t\\tif bb.n == 4e3 \\&\\& i%every == every-1 {\\n&\\n\\t\\t\\t\\t}\\n&|' src/bench_test.go")
     source, start, program = "bench_test.go", r"^func Benchmark", "xxhash.test"
     hit, hit_source = "BenchmarkSum64/4KB", source
 
     def with_work(self, text, percent):
         """Every so many sums of 4 kB are computed twice."""
-        sum_ = "\t\t\t\t_ = Sum64(in)\n"
-        return text.replace(sum_, f"\t\t\t\tif bb.n == 4e3 && i%{100 // percent} == 0 {{\n\t{sum_}\t\t\t\t}}\n{sum_}", 1)
+        return text.replace("every = 1 << 62", f"every = {100 // percent}")
 
 
 class Itoa(Criterion):

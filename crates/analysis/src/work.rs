@@ -10,7 +10,7 @@ use crate::comparison::RatioInterval;
 use crate::exact::SAME_WORK;
 use crate::verdict::{GateAnswer, Judgement, Verdict};
 
-/// Above this kernel share of the CPU time, equal instructions do not mean equal work.
+/// Above this share of what is not counted, equal instructions do not mean equal work.
 pub const SYSTEM_SHARE_MAX: f64 = 0.3;
 
 /// What is known of the instructions of a benchmark.
@@ -24,8 +24,8 @@ pub struct WorkCounted {
     pub n_counts: usize,
     /// Number of benchmarks that were counted as one sum with it, itself included.
     pub n_together: u32,
-    /// The kernel's share of the CPU time of both builds, without the start of their processes; 0 if the iterations make no
-    /// system calls.
+    /// The share of both builds' work that is not counted: the kernel's of the CPU time, without the start of their processes,
+    /// or 0 if the iterations make no system calls; and the instructions of Go's scheduler and collector.
     pub system_share: f64,
 }
 
@@ -45,7 +45,7 @@ pub enum DecidedBy {
     MoreWork,
     /// The times are undecided; the instructions are the same.
     SameWork,
-    /// Neither tells: the instructions are the same, but much of the time is the kernel's.
+    /// Neither tells: the instructions are the same, but much of the work is the kernel's or the collector's.
     NothingForTheKernel,
     /// Neither tells.
     Nothing,
@@ -60,7 +60,7 @@ impl WorkCounted {
         self.is_known && self.ratio.lo >= 1.0 / same && self.ratio.hi <= same
     }
 
-    /// Whether the work certainly exceeds this limit of the ratio, assuming an equal kernel share.
+    /// Whether the work certainly exceeds this limit of the ratio, if what is not counted is equal.
     fn is_above(&self, limit: f64) -> bool {
         let counted = 1.0 - self.system_share.clamp(0.0, 1.0);
         self.is_known && 1.0 + (self.ratio.lo - 1.0) * counted > limit.max(1.0 + SAME_WORK)

@@ -12,7 +12,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
-use model::harness::{RESULT_FILE, chooses_by_clock, readings};
+use model::harness::{RESULT_FILE, chooses_by_clock, has_runtime, readings};
 use model::prose::{Prose, prose};
 use model::values::OutputTarget;
 use model::words::bytes_of;
@@ -160,6 +160,7 @@ impl Commands {
                 half: Some(half),
                 n_iterations,
                 readings: None,
+                has_runtime: false,
             });
             return Command { count, ..command };
         };
@@ -179,6 +180,7 @@ impl Commands {
             half: half.map(|half| wrapped(HALF, half)),
             n_iterations,
             readings: counted.and_then(|it| readings(it.harness?, it.n, it.n_together)),
+            has_runtime: harness.is_some_and(has_runtime),
         };
         let own = || sys::own_program().into_os_string().into_vec();
         let path = if is_stepped { own() } else { bytes_of(valgrind) };

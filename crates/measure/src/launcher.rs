@@ -95,7 +95,8 @@ impl LauncherLoop {
         }
         let memory_use = MemoryUse::open_own(open.tree_memory, &mut gaps);
         let mut metrics = counters.metrics();
-        let of_valgrind = [Metric::Instructions, Metric::CountingNs, Metric::SystemCalls];
+        use Metric::{CountingNs, Instructions, LeftOut, SystemCalls};
+        let of_valgrind = [Instructions, CountingNs, SystemCalls, LeftOut];
         metrics.extend(of_valgrind.into_iter().filter(|_| open.has_valgrind));
         metrics.extend(memory_use.as_ref().map(|_| Metric::TreePeakBytes));
         let has_schedstat = schedstat.is_some();

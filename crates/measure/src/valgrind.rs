@@ -4,6 +4,8 @@
 //! run writes a file when it ends. An exec starts the count anew, and what was executed before is in no file.
 #![expect(clippy::disallowed_methods, reason = "looks for valgrind; reads and removes its files")]
 
+mod functions;
+
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
@@ -14,6 +16,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::value::as_user;
+use functions::{ByFunction, Split, is_of_runtime};
 use host::environment_for;
 use host::sys::User;
 use host::user_files::read_whole;
@@ -67,6 +70,8 @@ pub struct CountTask {
     pub n_iterations: u64,
     /// How many readings of the stepped clock they make, if that tells anything.
     pub readings: Option<RangeInclusive<u64>>,
+    /// Whether what the runtime of the language does by itself is left out.
+    pub has_runtime: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +88,8 @@ pub struct Counted {
     pub instructions: u64,
     /// System calls other than readings of the clock; `None` if valgrind did not list them.
     pub system_calls: Option<u64>,
+    /// Instructions of the language's runtime that are left out.
+    pub left_out: Option<u64>,
 }
 
 impl CountTask {
@@ -125,17 +132,23 @@ impl CountTask {
         });
     }
 
-    /// The instructions of all processes of the finished run, minus the count of the process with half of the iterations.
-    /// Errors: valgrind has written no count, or only a part of one, or twice the iterations took no more instructions or
+    /// The instructions of all processes of the finished run, minus the count of the process with fewer iterations.
+    /// Errors: valgrind has written no count, or only a part of one, or more iterations took no more instructions or
     /// read the stepped clock more often.
     pub fn count(&self, user: Option<&User>) -> Result<Counted, Uncounted> {
-        let all = self.sum(COUNT, user)?;
+        as_user(user, || self.counted())
+    }
+
+    fn counted(&self) -> Result<Counted, Uncounted> {
+        let all = self.texts(COUNT)?;
+        let sum = self.sum(&all)?;
         if self.half.is_none() {
-            return Ok(Counted { instructions: all, system_calls: None });
+            return Ok(Counted { instructions: sum, system_calls: None, left_out: None });
         }
-        let half = self.sum(HALF, user)?;
+        let half = self.texts(HALF)?;
+        let of_half = self.sum(&half)?;
         let refused = |why: &str| Uncounted { why: why.into(), said: String::new() };
-        let readings = self.n_readings(COUNT, user).zip(self.n_readings(HALF, user));
+        let readings = self.n_readings(COUNT).zip(self.n_readings(HALF));
         if let (Some(expected), Some((all, half))) = (&self.readings, readings) {
             let n = all.abs_diff(half);
             if n > *expected.end() {
@@ -145,52 +158,66 @@ impl CountTask {
                 return Err(refused("a benchmark fixes the number of its iterations"));
             }
         }
+        let (more, left_out) = match self.has_runtime {
+            true => split(&all, &half).map_err(refused)?,
+            false => (sum.checked_sub(of_half), None),
+        };
         // An iteration executes an instruction at least. Less is the framework's own work.
-        let more = all.checked_sub(half).filter(|&n| n >= self.n_iterations);
-        let instructions =
-            more.ok_or_else(|| refused("twice the iterations took no more instructions"))?;
-        let calls = as_user(user, || self.n_calls(COUNT).zip(self.n_calls(HALF)));
-        Ok(Counted { instructions, system_calls: calls.map(|(all, half)| all.abs_diff(half)) })
+        let instructions = more
+            .filter(|&n| n >= self.n_iterations)
+            .ok_or_else(|| refused("more iterations took no more instructions"))?;
+        let calls = self.n_calls(COUNT).zip(self.n_calls(HALF));
+        let system_calls = calls.map(|(all, half)| all.abs_diff(half));
+        Ok(Counted { instructions, system_calls, left_out })
     }
 
     /// The system calls of the processes with this prefix; `None` if none is listed.
     fn n_calls(&self, prefix: &str) -> Option<u64> {
         let texts = self.files(&[LOG, prefix].concat()).into_iter();
-        let of_file = |file: PathBuf| {
-            let text = read_whole(&file).ok()?;
-            Some(String::from_utf8_lossy(&text).lines().filter(|line| is_call(line)).count() as u64)
-        };
-        texts.map(of_file).sum::<Option<u64>>().filter(|&n| n > 0)
+        let texts = texts.map(|file| read_whole(&file).ok());
+        let texts: Vec<Vec<u8>> = texts.collect::<Option<_>>()?;
+        let texts = texts.iter().map(|text| String::from_utf8_lossy(text));
+        let (mut n, mut is_listed) = (0, false);
+        for text in texts {
+            let calls = text.lines().filter_map(call).inspect(|_| is_listed = true);
+            n += calls.filter(|call| !(self.has_runtime && is_of_runtime(call))).count() as u64;
+        }
+        is_listed.then_some(n)
     }
 
     /// The number of the clock's readings by the process of this prefix; `None` without a stepped clock.
-    fn n_readings(&self, prefix: &str, user: Option<&User>) -> Option<u64> {
+    fn n_readings(&self, prefix: &str) -> Option<u64> {
         let path = Self::readings_file(self.folder.as_deref()?, prefix);
-        let text = as_user(user, || read_whole(Path::new(OsStr::from_bytes(&path)))).ok()?;
+        let text = read_whole(Path::new(OsStr::from_bytes(&path))).ok()?;
         String::from_utf8_lossy(&text).parse().ok()
     }
 
-    fn sum(&self, prefix: &str, user: Option<&User>) -> Result<u64, Uncounted> {
-        as_user(user, || {
-            let failed = |why: &str| Uncounted { why: why.into(), said: self.said_here() };
-            let files = self.files(prefix);
-            if files.is_empty() {
-                return Err(failed("valgrind wrote no count"));
-            }
-            let mut sum: u64 = 0;
-            for file in files {
-                let text = match read_whole(&file) {
-                    Ok(text) => text,
-                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                    Err(error) => return Err(failed(&reason(error))),
-                };
-                let n = total(&text).ok_or_else(|| {
-                    failed("a process ended before valgrind had written its count")
-                })?;
-                sum = sum.saturating_add(n);
-            }
-            if sum == 0 { Err(failed("valgrind counted nothing")) } else { Ok(sum) }
-        })
+    /// The files of counts with this prefix.
+    fn texts(&self, prefix: &str) -> Result<Vec<String>, Uncounted> {
+        let files = self.files(prefix);
+        if files.is_empty() {
+            return Err(self.failed("valgrind wrote no count"));
+        }
+        let is_there = |read: &std::io::Result<Vec<u8>>| {
+            !read.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        let read = files.iter().map(|file| read_whole(file)).filter(is_there);
+        let text = |read: std::io::Result<Vec<u8>>| {
+            let text = read.map_err(|error| self.failed(&reason(error)))?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
+        read.map(text).collect()
+    }
+
+    fn sum(&self, texts: &[String]) -> Result<u64, Uncounted> {
+        let incomplete = "a process ended before valgrind had written its count";
+        let totals = texts.iter().map(|text| total(text).ok_or_else(|| self.failed(incomplete)));
+        let sum = totals.sum::<Result<u64, Uncounted>>()?;
+        if sum == 0 { Err(self.failed("valgrind counted nothing")) } else { Ok(sum) }
+    }
+
+    fn failed(&self, why: &str) -> Uncounted {
+        Uncounted { why: why.into(), said: self.said_here() }
     }
 
     /// The last line of valgrind's output in this run.
@@ -216,18 +243,31 @@ impl CountTask {
 }
 
 /// The total in a file of counts: its last line is `summary: 37924226`.
-fn total(text: &[u8]) -> Option<u64> {
-    let text = String::from_utf8_lossy(text);
+fn total(text: &str) -> Option<u64> {
     let line = text.lines().rev().find_map(|line| line.strip_prefix("summary:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether this line lists a system call that is one without valgrind too.
-fn is_call(line: &str) -> bool {
-    let listed = line.strip_prefix(CALL).and_then(|rest| rest.split_once(") "));
-    listed.is_some_and(|(_, call)| {
-        !call.starts_with("...") && !CLOCKS.iter().any(|clock| call.starts_with(clock))
-    })
+/// The system call that this line lists, if it is one without valgrind too.
+fn call(line: &str) -> Option<&str> {
+    let (_, call) = line.strip_prefix(CALL)?.split_once(") ")?;
+    let is_none = call.starts_with("...") || CLOCKS.iter().any(|clock| call.starts_with(clock));
+    (!is_none).then_some(call)
+}
+
+/// The instructions of the iterations without what the runtime does by itself, and those. Errors: the functions have no names.
+fn split(all: &[String], half: &[String]) -> Result<(Option<u64>, Option<u64>), &'static str> {
+    let by_function = |texts: &[String]| {
+        let mut counts = ByFunction::default();
+        texts.iter().for_each(|text| counts.add(text));
+        counts
+    };
+    let all = by_function(all);
+    if !all.has_names() {
+        return Err("the program has no names of functions; build it without -ldflags=-w");
+    }
+    let Split { counted, left_out } = all.minus(&by_function(half));
+    Ok((u64::try_from(counted).ok(), Some(left_out.max(0).cast_unsigned())))
 }
 
 /// Valgrind's last line with words, without the process id. Its list of system calls has other lines, and lines such as
@@ -248,7 +288,16 @@ mod tests {
     fn task() -> (tempfile::TempDir, CountTask) {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().as_os_str().as_bytes().to_vec();
-        (folder, CountTask { folder: Some(name), half: None, n_iterations: 1, readings: None })
+        (
+            folder,
+            CountTask {
+                folder: Some(name),
+                half: None,
+                n_iterations: 1,
+                readings: None,
+                has_runtime: false,
+            },
+        )
     }
 
     #[test]
@@ -261,7 +310,8 @@ mod tests {
         write("count.1", "events: Ir\nfn=a\n1 5\nsummary: 5\n");
         write("count.22", "events: Ir\nfn=a\n1 7\nsummary:  7 0 0\n");
         write("log.1", "==1== \n==1== warning: x\n==1== \n--1-- warning: simulated LL cache\n");
-        let counted = |instructions, system_calls| Ok(Counted { instructions, system_calls });
+        let counted =
+            |instructions, system_calls| Ok(Counted { instructions, system_calls, left_out: None });
         assert_eq!(task.count(None), counted(12, None));
         let with_half = CountTask { half: Some(Vec::new()), readings: Some(0..=0), ..task.clone() };
         assert_eq!(with_half.count(None).unwrap_err().why, "valgrind wrote no count");
@@ -291,7 +341,7 @@ mod tests {
         assert_eq!(of_rounds.count(None), counted(3, Some(2)));
         write("readings.count.", "9");
         write("half.8", "summary: 3\n");
-        assert!(with_half.count(None).unwrap_err().why.starts_with("twice the iterations"));
+        assert!(with_half.count(None).unwrap_err().why.starts_with("more iterations"));
         write("count.3", "events: Ir\nfn=a\n1 7\n");
         let failed = task.count(None).unwrap_err();
         assert!(failed.why.starts_with("a process ended before"), "{failed:?}");

@@ -227,7 +227,7 @@ impl<'a> GateResult<'a> {
             DecidedBy::NothingForTheKernel => {
                 let share = row.work.map_or(0.0, |work| work.system_share);
                 format!(
-                    "undecided: the same instructions, but {} of the CPU time is the kernel's, which are not counted",
+                    "undecided: the same instructions, but {} of the work is not counted: the kernel's, and for Go the collector's",
                     percent(share)
                 )
             }

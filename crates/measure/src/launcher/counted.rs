@@ -60,6 +60,7 @@ impl LauncherLoop {
             let count = counted.as_ref().ok().filter(|_| accepted);
             row.set(Metric::Instructions, count.map(|count| count.instructions));
             row.set(Metric::SystemCalls, count.and_then(|count| count.system_calls));
+            row.set(Metric::LeftOut, count.and_then(|count| count.left_out));
             row.value = of_an_iteration(&row, task);
             row.set(Metric::CountingNs, Some(ran.ended_ns - ran.launched.exec_ns));
             destination.append(&row)?;

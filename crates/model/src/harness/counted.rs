@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::harness::{Harness, with_iterations};
+use crate::harness::{Harness, go, with_iterations};
 
 /// Step of the clock of counted programs. With it, each run of a program that chooses its iterations by the clock chooses the
 /// same number. criterion warms up for a second, so that one iteration has to take longer; pytest-benchmark has to read the
@@ -12,6 +12,8 @@ pub const CLOCK_STEP_NS: u64 = 375_000_000;
 /// criterion's first iteration seems to take this many steps.
 const READINGS: u64 = 3;
 const PYTEST_ROUNDS_MAX: u64 = 300;
+/// Fewer iterations are this part of those in the difference.
+const FEWER: u64 = 8;
 const GOOGLE_FILTER: &str = "--benchmark_filter=";
 
 /// Whether the number is exact only with a clock that goes on by [`CLOCK_STEP_NS`] at each reading.
@@ -43,11 +45,32 @@ pub fn fixes_iterations(harness: Harness, benchmark: &str) -> bool {
     harness == Harness::GoogleBenchmark && benchmark.contains("/iterations:")
 }
 
+/// The iterations of the two processes whose difference has `n`. Most frameworks do the same work around any number of
+/// iterations only if it is twice another.
+pub fn of_processes(harness: Harness, n: u64) -> [u64; 2] {
+    let fewer = if has_runtime(harness) { n.div_ceil(FEWER) } else { n };
+    [fewer, fewer + n]
+}
+
+/// Iterations of a process on average, as a multiple of those in the difference.
+pub fn mean_share(harness: Harness) -> f64 {
+    if has_runtime(harness) { 0.5 + 1.0 / FEWER as f64 } else { 1.5 }
+}
+
+/// How many times as long the counted iterations are: what else a process does differs by some thousand instructions in Go.
+pub fn length_factor(harness: Harness) -> f64 {
+    if has_runtime(harness) { 10.0 } else { 1.0 }
+}
+
 /// To which share two counts of the same work agree. The paths of its files decide where a pool of Python's allocator is full, and
 /// a round that takes the next one costs up to 46 instructions more. Counts of two copies of `pluggy` differed by 10⁻⁷ to 10⁻⁴,
 /// and sums of several benchmarks by up to 4·10⁻⁴.
 pub fn repeats_within(harness: Harness) -> f64 {
-    if harness == Harness::PytestBenchmark { 1e-4 } else { 2e-7 }
+    match harness {
+        Harness::PytestBenchmark => 1e-4,
+        Harness::Go => 4e-5,
+        _ => 2e-7,
+    }
 }
 
 /// Arguments of the child processes that a framework starts for itself. They are not counted: git's work depends on the state of
@@ -61,21 +84,39 @@ pub fn own_children(harness: Harness) -> &'static [&'static str] {
     }
 }
 
-/// Why valgrind's counts of this framework's processes mean nothing; `None` if they do.
-///
-/// Counts of two processes of `xxhash`'s benchmarks (Go 1.26) differed by a fifth, and twice the iterations often took fewer.
-pub fn no_valgrind(harness: Harness) -> Option<&'static str> {
-    (harness == Harness::Go).then_some(
-        "Go's runtime has threads of its own, and valgrind's counts of two processes differ by a fifth: \
-         only the processor can count them",
-    )
+/// Whether valgrind's counts leave out what the runtime of the language does by itself: the scheduler and the collector of Go,
+/// whose work depends on the time. Without it, counts of `xxhash`'s benchmarks (Go 1.26) differed by 5·10⁻⁷ of 10⁹ instructions.
+pub fn has_runtime(harness: Harness) -> bool {
+    harness == Harness::Go
+}
+
+/// Whether a program lists its benchmarks by executing all of them.
+pub fn lists_by_running(harness: Harness) -> bool {
+    harness == Harness::Go
+}
+
+/// Variables of processes that are counted. Go's threads would look for work of each other, and valgrind executes one at a time.
+/// While Go collects, allocations and stores of pointers take a longer way, so counts of `uuid`'s benchmarks that allocate differed
+/// by up to 4·10⁻³, and without the collector by 10⁻⁴.
+pub fn counting_environment(harness: Harness) -> &'static [(&'static str, &'static str)] {
+    match has_runtime(harness) {
+        true => &[("GOMAXPROCS", "1"), ("GOGC", "off"), ("GOMEMLIMIT", "1GiB")],
+        false => &[],
+    }
 }
 
 /// The sign in the help text of a program whose framework has the option for a number of iterations, and the reason if it
 /// is missing; `None` if all versions have it.
 pub fn exact_option(harness: Harness) -> Option<(&'static str, &'static str)> {
-    let why = "it has no option for a number of iterations before version 1.8";
-    (harness == Harness::GoogleBenchmark).then_some(("<integer>x", why))
+    match harness {
+        Harness::GoogleBenchmark => {
+            let why = "it has no option for a number of iterations before version 1.8";
+            Some(("<integer>x", why))
+        }
+        // Older programs divide a pattern of several benchmarks by `/` first, and execute others.
+        Harness::Go => Some(("-test.skip", "it takes one pattern of benchmarks before Go 1.20")),
+        _ => None,
+    }
 }
 
 /// The number of iterations near `n` that can be counted. A framework divides twice as many into as many batches, with a reading
@@ -112,6 +153,11 @@ pub fn command_of_all(
             let at = one.iter().rposition(|word| word.starts_with(GOOGLE_FILTER))?;
             Some(with(at, 1, &[format!("{GOOGLE_FILTER}{}", any())]))
         }
+        Harness::Go => {
+            let at = one.iter().rposition(|word| word.starts_with(go::BENCH))?;
+            let patterns: Vec<String> = benchmarks.iter().map(|name| go::pattern(name)).collect();
+            Some(with(at, 1, &[format!("{}{}", go::BENCH, patterns.join("|"))]))
+        }
         Harness::PytestBenchmark => {
             // Each test replaces the word that contains it, which has to be the same one.
             let test = |name: &String| {
@@ -122,7 +168,7 @@ pub fn command_of_all(
             let tests: Vec<String> = benchmarks.iter().map(test).collect::<Option<_>>()?;
             Some(with(one.len() - 1, 1, &tests))
         }
-        Harness::Libtest | Harness::Catch2 | Harness::Go | Harness::Jmh | Harness::Asv => None,
+        Harness::Libtest | Harness::Catch2 | Harness::Jmh | Harness::Asv => None,
     }
 }
 
@@ -222,7 +268,8 @@ mod tests {
         assert_eq!(files.unwrap(), pytest);
         let [one, other] = ["t/a.py::x", "u/b.py::y"].map(String::from);
         assert_eq!(words(Harness::PytestBenchmark, &["pytest", "t", "u"], &[one, other]), None);
-        assert_eq!(words(Harness::Go, &["./p"], &names), None);
+        let go = words(Harness::Go, &["./p"], &["BenchmarkA/n=1", "BenchmarkB"].map(String::from));
+        assert!(go.unwrap().contains(" -test.bench=^BenchmarkA$/^n=1$|^BenchmarkB$ "));
         assert_eq!(words(Harness::Divan, &["./p"], &[]), None);
     }
 

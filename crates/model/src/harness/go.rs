@@ -10,6 +10,9 @@ use crate::harness::{Adapter, HarnessOutput, SAMPLE_NS, n_samples, time_ns, with
 /// A benchmark that runs in parallel is then a different benchmark.
 pub(super) const ONE_CPU: &str = "-test.cpu=1";
 
+/// The option for patterns of benchmarks, separated by `|`.
+pub(super) const BENCH: &str = "-test.bench=";
+
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "go test",
     markers: &["test.benchtime"],
@@ -21,10 +24,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
     },
     command: |program, benchmark, iteration_ns| {
-        // Each part matches one level of sub-benchmarks.
-        let parts: Vec<String> =
-            benchmark.split('/').map(|part| format!("^{}$", escape(part))).collect();
-        let bench = format!("-test.bench={}", parts.join("/"));
+        let bench = format!("{BENCH}{}", pattern(benchmark));
         let n = iteration_ns.filter(|ns| *ns > 0.0).map(|ns| (SAMPLE_NS / ns).max(1.0) as u64);
         let time = n.map_or("1ms".into(), |n| format!("{n}x"));
         let time = format!("-test.benchtime={time}");
@@ -38,6 +38,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
     output: HarnessOutput::Stdout,
 };
+
+/// The pattern of one benchmark. Each part matches one level of sub-benchmarks.
+pub(super) fn pattern(benchmark: &str) -> String {
+    let parts: Vec<String> =
+        benchmark.split('/').map(|part| format!("^{}$", escape(part))).collect();
+    parts.join("/")
+}
 
 /// The benchmarks with their times, ns. Every name ends with GOMAXPROCS, unless that is 1.
 fn lines(text: &str) -> Vec<(String, f64)> {

@@ -149,6 +149,8 @@ metrics! {
         "wall time of a run under valgrind, which is no time of the program; such a run has no other times";
     SystemCalls: "system_calls", "system-calls", "", COUNT, Valgrind,
         "system calls of the iterations that are counted, without readings of the clock";
+    LeftOut: "left_out", "left-out", "", COUNT, Valgrind,
+        "instructions of the counted iterations that `instructions` leaves out: Go's scheduler and collector";
 }
 
 impl MetricInfo {

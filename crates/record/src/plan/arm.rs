@@ -71,8 +71,8 @@ pub struct Arm {
     pub source: Option<WorkerCode>,
 }
 
-/// Iterations of a framework's benchmark. A process with twice as many has the same fixed part, which cancels in the
-/// difference of the two counts.
+/// Iterations of a framework's benchmark. Two processes that differ by so many have the same fixed part, which cancels in
+/// the difference of their counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountedIterations {
     /// Iterations in the difference.
@@ -80,7 +80,7 @@ pub struct CountedIterations {
     /// Benchmarks that each process executes.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub n_together: u64,
-    /// The command line with half of the iterations.
+    /// The command line with fewer iterations; most frameworks' have half.
     pub half: Vec<String>,
     /// Whether the clock of processes under valgrind goes on by the same step at each reading.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

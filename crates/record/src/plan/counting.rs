@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{BlockRule, Plan};
-use model::harness::{Harness, chooses_by_clock, no_valgrind};
+use model::harness::{Harness, chooses_by_clock};
 use model::prose::prose;
 use model::values::{CounterChoice, DecideOn, MetricChoice, Padding};
 
@@ -77,11 +77,6 @@ impl Plan {
     /// Whether instructions decide, so something has to count them.
     pub fn needs_counter(&self) -> bool {
         self.policy.decide_on == Some(DecideOn::Instructions)
-    }
-
-    /// The reason why valgrind cannot count the iterations of an arm.
-    pub(super) fn no_valgrind(&self) -> Option<&'static str> {
-        self.counted_harnesses().find_map(no_valgrind)
     }
 
     /// Whether the clock of runs has to go on in steps, which only valgrind's programs ask the kernel for.

@@ -14,7 +14,10 @@ use crate::plan::terms::Terms;
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
-use model::harness::{Harness, command_of_all, countable, with_exact_iterations, works_on_times};
+use model::harness::{
+    Harness, command_of_all, countable, counting_environment, length_factor, of_processes,
+    with_exact_iterations, works_on_times,
+};
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{Affinity, BenchSpec, SessionOptions, WorkerOptions};
@@ -130,7 +133,7 @@ fn with_variables(own: &[(String, String)], more: &[(&str, &str)]) -> Vec<(Strin
     own.iter().cloned().chain(more).collect()
 }
 
-/// The arm that counts the instructions of a number of iterations. A second process has half of them. Errors: the
+/// The arm that counts the instructions of a number of iterations. A second process has fewer. Errors: the
 /// framework has no option for a number of iterations.
 fn counted_arm(
     program: &Arm,
@@ -141,6 +144,7 @@ fn counted_arm(
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = harness_arm(program, harness, iteration_ns, None);
     let counted_ns = if together.is_empty() { COUNTED_NS } else { COUNTED_TOGETHER_NS };
+    let counted_ns = length_factor(harness) * counted_ns;
     let n = iteration_ns.map_or(1, |ns| (counted_ns / ns.max(1e-3)) as u64);
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {
@@ -149,17 +153,19 @@ fn counted_arm(
         let named = format!("{benchmark} ({})", harness.name());
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
-    let (argv, half) = (words(2 * n)?, words(n)?);
+    let [fewer, more] = of_processes(harness, n);
+    let (argv, half) = (words(more)?, words(fewer)?);
     let counted = CountedIterations {
         n,
         n_together: together.len().max(1) as u64,
         half,
         has_stepped_clock: works_on_times(harness),
-        lists_calls: iteration_ns.is_some_and(|ns| 2.0 * n as f64 * ns <= LISTED_NS),
+        lists_calls: iteration_ns.is_some_and(|ns| more as f64 * ns <= LISTED_NS),
         harness: Some(harness),
     };
     let counted = Some(counted);
-    Ok(Arm { argv, counted, value: None, ..timed })
+    let environment = with_variables(&timed.environment, counting_environment(harness));
+    Ok(Arm { argv, counted, environment, value: None, ..timed })
 }
 
 /// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashSet};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use crate::plan::counting::InstructionCounters;
 use crate::plan::placement::{place_memory, place_threads};
@@ -89,15 +89,6 @@ impl Surroundings {
             return Ok(());
         }
         let choice = choice.unwrap_or_default();
-        if let Some(why) = counted.iter().find_map(|plan| plan.no_valgrind()) {
-            match &counters.pmu {
-                _ if choice == CounterChoice::Valgrind => bail!(prose![Counter " valgrind: {why}"]),
-                Err(none) if choice == CounterChoice::Auto => {
-                    bail!(prose![DecideOn " instructions: {why}, and here it does not ({none})"])
-                }
-                _ => {}
-            }
-        }
         let is_stepped = counted.iter().any(|plan| plan.needs_stepped_clock());
         let by_clock =
             "a framework that chooses its iterations by the clock is counted by valgrind";

@@ -2,7 +2,6 @@ use super::*;
 use crate::plan::decide_session;
 use crate::plan::terms::Terms;
 use crate::plan::{CountedIterations, InstructionCounter};
-use model::harness::Harness;
 use model::spec::RunSpec;
 use model::values::{DecideOn, Sched};
 
@@ -38,31 +37,4 @@ fn threads_are_placed_on_the_cpus_of_the_shield() {
     assert!(process.thread_variables.contains(&("OMP_NUM_THREADS".into(), "2".into())));
     let nothing_runs = Surroundings { bound_cpus: vec![2, 3], ..Default::default() };
     assert!(decided(|_| (), &nothing_runs).unwrap().process.thread_variables.is_empty());
-}
-
-#[test]
-fn what_valgrind_cannot_count_is_left_to_the_processor() {
-    let counted = |pmu: Result<(), String>, choice| {
-        let mut plan = decided(|_| (), &Surroundings::default()).unwrap();
-        plan.policy.decide_on = Some(DecideOn::Instructions);
-        plan.arms[1].counted = Some(CountedIterations {
-            n: 9,
-            half: vec!["b".into()],
-            has_stepped_clock: false,
-            lists_calls: false,
-            n_together: 1,
-            harness: Some(Harness::Go),
-        });
-        let (path, version) = ("/v".into(), "valgrind-3.19.0".into());
-        let valgrind = Some(InstructionCounter::Valgrind { path, version });
-        let counters = Some(InstructionCounters { pmu, valgrind });
-        let surroundings = Surroundings { counters, ..Surroundings::default() };
-        surroundings.count([&mut plan], choice).map(|()| plan.counter)
-    };
-    let none = || Err("no counter".to_owned());
-    assert_eq!(counted(Ok(()), None).unwrap(), Some(InstructionCounter::Pmu));
-    let error = counted(none(), None).unwrap_err().to_string();
-    assert!(error.contains("threads of its own") && error.contains("(no counter)"), "{error}");
-    let error = counted(Ok(()), Some(CounterChoice::Valgrind)).unwrap_err().to_string();
-    assert!(error.contains("--counter valgrind: Go"), "{error}");
 }

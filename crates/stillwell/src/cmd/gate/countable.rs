@@ -24,7 +24,8 @@ pub(super) struct Countable<'a> {
     pub listed: &'a ProgramBenchmark,
     pub harness: Harness,
     /// The kernel's share of the CPU time of both builds' processes, their start left out. A single build has few
-    /// processes, and the kernel divides their time by the ticks of its clock: some five in a process.
+    /// processes, and the kernel divides their time by the ticks of its clock: some five in a process. A count adds what it
+    /// leaves out.
     pub system_share: f64,
 }
 
@@ -46,10 +47,10 @@ impl<'a> Countable<'a> {
         })
     }
 
-    /// The same benchmark, without a share of the kernel if its iterations make no system calls.
-    pub(super) fn with_calls(self, makes_calls: bool) -> Self {
-        let system_share = if makes_calls { self.system_share } else { 0.0 };
-        Self { system_share, ..self }
+    /// The same benchmark after a count, without a share of the kernel if its iterations make no system calls.
+    pub(super) fn with(self, not_counted: NotCounted) -> Self {
+        let kernel = if not_counted.makes_calls { self.system_share } else { 0.0 };
+        Self { system_share: kernel + (1.0 - kernel) * not_counted.left_out_share, ..self }
     }
 
     /// The result of a sum of so many benchmarks that is the same to the instruction.
@@ -67,6 +68,15 @@ impl<'a> Countable<'a> {
         let system_share = self.system_share;
         WorkCounted { ratio, is_known: false, n_counts: 1, n_together: 1, system_share }
     }
+}
+
+/// What a count tells about the work that it does not contain.
+#[derive(Clone, Copy)]
+pub(super) struct NotCounted {
+    /// Whether the iterations may make system calls.
+    pub makes_calls: bool,
+    /// Share of the instructions that are left out.
+    pub left_out_share: f64,
 }
 
 /// A benchmark's times, which determine how it is counted.

@@ -12,9 +12,7 @@ use analysis::work::WorkCounted;
 use analysis::{Evidence, RatioInterval};
 use measure::clock::monotonic_ns;
 use measure::harnesses::CpuTime;
-use model::harness::{
-    Harness, chooses_by_clock, fixes_iterations, no_valgrind, with_exact_iterations,
-};
+use model::harness::{Harness, chooses_by_clock, fixes_iterations, with_exact_iterations};
 use model::spec::{GateCounting, GateVerb};
 use model::values::{DecideOn, exit_code};
 use record::plan::InstructionCounter;
@@ -24,7 +22,7 @@ use stats::verdict::minimum_pairs;
 
 use super::countable::{Countable, Timed};
 use super::counting_sessions::{
-    COUNTED_NS, CountingSessions, PACE_MAX, PROCESSES, TIMED_NS, makes_calls, process_ns,
+    CountingSessions, PACE_MAX, PROCESSES, TIMED_NS, mean_counted_ns, not_counted, process_ns,
 };
 use super::fail_on;
 use super::pairs::{Changes, Pair};
@@ -225,10 +223,11 @@ impl Counting {
         for pair in pairs {
             let listed = &pair.common[0];
             let harness = listed.first().and_then(|it| it.harness);
-            if harness.is_none_or(|harness| self.refusal(pair, harness).is_some()) {
+            let Some(harness) = harness.filter(|it| self.refusal(pair, *it).is_none()) else {
                 continue;
-            }
-            let process_ns = process_ns(&self.counter, pair.listing.all_ns as f64, COUNTED_NS);
+            };
+            let program_ns = pair.process_ns();
+            let process_ns = process_ns(&self.counter, program_ns, mean_counted_ns(harness, 1));
             let n_listed = listed.len() as f64;
             let [first, all] = match self.counter {
                 InstructionCounter::Pmu => [PROCESSES, n_listed * PROCESSES],
@@ -249,8 +248,8 @@ impl Counting {
         let why = match with_exact_iterations(harness, &command, 1) {
             Err(why) => Some(why),
             Ok(_) if pair.no_counts.is_some() => pair.no_counts.map(str::to_owned),
-            Ok(_) if !is_by_pmu => no_valgrind(harness).map(str::to_owned),
-            Ok(_) => chooses_by_clock(harness).then(|| "only valgrind can count them".into()),
+            Ok(_) => (is_by_pmu && chooses_by_clock(harness))
+                .then(|| "only valgrind can count them".into()),
         };
         why.map(|why| format!("the benchmarks of {}: {why}", harness.name()))
     }
@@ -264,7 +263,7 @@ fn fixed_iterations(it: &ProgramBenchmark) -> Option<String> {
 
 /// CPU time of one process of each benchmark and build, ns, at least.
 fn round_ns(pairs: &[Pair]) -> f64 {
-    let process_ns = |pair: &Pair| pair.listing.all_ns as f64 + TIMED_NS;
+    let process_ns = |pair: &Pair| pair.process_ns() + TIMED_NS;
     pairs.iter().map(|pair| 2.0 * pair.common[0].len() as f64 * process_ns(pair)).sum()
 }
 
@@ -328,8 +327,8 @@ fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, Wo
     let of = |comparison: &analysis::Comparison| {
         let name = plan.arms[comparison.arm].benchmark.clone()?;
         let one = open.iter().find(|it| it.timed.name == name)?;
-        let makes_calls = makes_calls(&counted.record, [comparison.reference, comparison.arm]);
-        let system_share = one.with_calls(makes_calls).system_share;
+        let not_counted = not_counted(&counted.record, [comparison.reference, comparison.arm]);
+        let system_share = one.with(not_counted).system_share;
         let Evidence::Paired(paired) = &comparison.evidence else { return None };
         let ratio: RatioInterval = paired.ratio;
         let is_known = ratio.lo > 0.0 && ratio.hi.is_finite();

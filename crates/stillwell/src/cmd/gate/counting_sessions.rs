@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
 use measure::clock::monotonic_ns;
+use model::harness::{Harness, length_factor, mean_share};
 use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
@@ -14,7 +15,7 @@ use record::Record;
 use record::plan::InstructionCounter;
 use render::closing::uncounted_benchmarks;
 
-use super::countable::Countable;
+use super::countable::{Countable, NotCounted};
 use super::pairs::Pair;
 use super::suite::{SuiteRequest, measure};
 use super::trees::Trees;
@@ -24,9 +25,11 @@ pub(super) const PROCESSES: f64 = 12.0;
 /// Valgrind's start, ns, and its time as a multiple of the program's own.
 const START_NS: f64 = 0.3e9;
 const SLOWER: f64 = 40.0;
-/// Length of a process's iterations, ns: at least, if it is timed; on average, if it is counted.
+/// Least length of the iterations of a timed process, ns.
 pub(super) const TIMED_NS: f64 = 12e6;
-pub(super) const COUNTED_NS: f64 = 4.5e6;
+/// Length of the counted iterations of one benchmark, ns, and of several, as a multiple.
+const COUNTED_NS: f64 = 3e6;
+const TOGETHER: f64 = 2.0;
 /// System calls that tell nothing. The iterations take 3 ms at least, and a larger heap, with the faults of its pages, takes 16 µs.
 const CALLS_MAX: u64 = 2;
 /// A busy machine makes everything so many times slower at most.
@@ -67,7 +70,7 @@ pub(super) struct CountingSessions<'a> {
 pub(super) struct CountedOnce {
     /// New ÷ old.
     pub ratio: f64,
-    pub makes_calls: bool,
+    pub not_counted: NotCounted,
 }
 
 impl CountingSessions<'_> {
@@ -139,25 +142,25 @@ impl CountingSessions<'_> {
             return Ok(None);
         };
         self.n_failed -= 1;
-        let makes_calls = makes_calls(&counted.record, [0, 1]);
-        Ok(Some(CountedOnce { ratio: new as f64 / old as f64, makes_calls }))
+        let not_counted = not_counted(&counted.record, [0, 1]);
+        Ok(Some(CountedOnce { ratio: new as f64 / old as f64, not_counted }))
     }
 
     /// Expected time for processes that execute all of these benchmarks, ns.
     pub(super) fn expected_ns(&self, benchmarks: &[Countable<'_>], n_processes: f64) -> f64 {
+        // Long benchmarks iterate once more than fewest.
         let iterations_ns = |it: &Countable<'_>| {
-            // One of two processes has twice as many iterations.
-            1.5 * it.timed.iteration_ns.unwrap_or(0.0)
+            mean_share(it.harness).max(1.0) * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
-        // A counted process makes the program's list too, and computes no more than a timed one.
+        let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, 2));
+        // A counted process computes no more than a timed one.
         let own_ns = |it: &Countable<'_>| {
-            let listing_ns = self.pairs[it.pair].listing.all_ns as f64;
-            (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, listing_ns)
+            (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, self.pairs[it.pair].process_ns())
         };
         let programs_ns = benchmarks.iter().map(own_ns);
         let program_ns = programs_ns.fold(0.0, f64::max);
-        let process_ns = process_ns(self.counter, program_ns, iterations_ns.max(2.0 * COUNTED_NS));
+        let process_ns = process_ns(self.counter, program_ns, iterations_ns.max(least_ns));
         self.pace * n_processes * process_ns
     }
 
@@ -185,11 +188,22 @@ impl CountingSessions<'_> {
     }
 }
 
-/// Whether the counted iterations of these arms may make more than [`CALLS_MAX`] system calls.
-pub(super) fn makes_calls(record: &Record, arms: [usize; 2]) -> bool {
+/// What the counts of these arms do not contain. More than [`CALLS_MAX`] system calls are some.
+pub(super) fn not_counted(record: &Record, arms: [usize; 2]) -> NotCounted {
     let rows = &record.rows;
     let n_calls = |at| rows.get(at, Metric::SystemCalls);
-    rows.measurements_of(&arms).any(|at| n_calls(at).is_none_or(|n| n > CALLS_MAX))
+    let makes_calls =
+        rows.measurements_of(&arms).any(|at| n_calls(at).is_none_or(|n| n > CALLS_MAX));
+    let sum =
+        |metric| -> u64 { rows.measurements_of(&arms).filter_map(|at| rows.get(at, metric)).sum() };
+    let (counted, left_out) = (sum(Metric::Instructions) as f64, sum(Metric::LeftOut) as f64);
+    NotCounted { makes_calls, left_out_share: left_out / (counted + left_out).max(1.0) }
+}
+
+/// Length of the iterations of a counted process of so many benchmarks, ns, on average.
+pub(super) fn mean_counted_ns(harness: Harness, n_together: usize) -> f64 {
+    let together = if n_together > 1 { TOGETHER } else { 1.0 };
+    COUNTED_NS * together * length_factor(harness) * mean_share(harness)
 }
 
 /// Expected time of a process whose instructions are counted, ns.

@@ -11,7 +11,7 @@ use host::user_of_commands;
 use measure::harnesses::{
     Asker, BenchmarkList, CpuTime, benchmarks, no_exact_iterations, recognise,
 };
-use model::harness::Harness;
+use model::harness::{Harness, lists_by_running};
 use model::prose::Prose;
 use model::spec::{GateSelection, GateVerb};
 use model::words::text_of;
@@ -60,6 +60,13 @@ impl Pair {
         let started: Vec<CpuTime> = started.collect::<Option<_>>()?;
         let mean = |ns: fn(&CpuTime) -> u64| started.iter().map(ns).sum::<u64>() / N_STARTS;
         Some(CpuTime { all_ns: mean(|it| it.all_ns), system_ns: mean(|it| it.system_ns) })
+    }
+
+    /// Expected CPU time of a process of one benchmark without its iterations, ns: the list takes no less.
+    pub(super) fn process_ns(&self) -> f64 {
+        let all_ns = self.listing.all_ns as f64;
+        let is_run = self.common[0].iter().any(|it| it.harness.is_some_and(lists_by_running));
+        if is_run { all_ns / self.common[0].len() as f64 } else { all_ns }
     }
 
     /// Measures the time of an iteration of each benchmark.

@@ -113,9 +113,7 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
                 (benchmarks.len(), same_work(&lengths(benchmarks), once.ratio));
             for (one, is_same) in std::mem::take(benchmarks).into_iter().zip(is_same) {
                 match is_same {
-                    true => {
-                        self.same.push(one.with_calls(once.makes_calls).the_same_work(n_together))
-                    }
+                    true => self.same.push(one.with(once.not_counted).the_same_work(n_together)),
                     false => benchmarks.push(one),
                 }
             }
