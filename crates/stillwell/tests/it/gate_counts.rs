@@ -284,3 +284,65 @@ fn a_sum_that_takes_too_long_leaves_time_for_the_others() {
     assert!(ran.stdout.contains("gate: fail: BM_d (the worst of 2 benchmarks)"), "{ran:#?}");
     assert!(ran.stdout.contains("the same instructions: BM_a"), "{ran:#?}");
 }
+
+/// A test program of Go with two sub-benchmarks. Its scheduler works by the time, and its collector too if it is on.
+const GO_PROGRAM: &str = r#"#!/bin/sh
+# test.benchtime
+n=1 own=500 called=0 filter=.
+for word; do
+    case $word in
+    --help) exec echo '-test.bench regexp -test.benchtime d -test.skip pattern' ;;
+    -test.bench=*) filter=${word#*=} ;;
+    -test.benchtime=*x) n=${word#*=} n=${n%x} ;;
+    esac
+done
+for it in A/n=8 B/n=8 C; do
+    case $it in C) pattern='^BenchmarkC$' ;; *) pattern="^Benchmark${it%%/*}\$/^n=8\$" ;; esac
+    [ $it = B/n=8 ] && rounds=ROUNDS || rounds=100
+    case "|$filter|" in *"|$pattern|"* | '|.|') ;; *) continue ;; esac
+    own=$((own + n * rounds)) called=$((called + 20 * n))
+    echo "Benchmark$it-2 $n 50 ns/op"
+done
+[ "$GOGC" = off ] || called=$((called + $$ % 4096 * 1000000))
+[ -z "$COUNT_FILE" ] || cat > "$COUNT_FILE" <<END
+fl=/src/b_test.go
+fn=example.com/b.BenchmarkB
+7 $own
+fl=/usr/lib/go/src/runtime/malloc.go
+fn=runtime.mallocgc
+9 $called
+fl=/usr/lib/go/src/runtime/proc.go
+fn=runtime.schedule
+5 $(($$ * 40503 % 65521 + 1))
+summary: 9
+END
+"#;
+
+#[test]
+fn the_scheduler_of_go_is_not_counted() {
+    let bench = builds("BM_a", [1000, 1000], false);
+    let threads = "log=${log%\\%p}$$ calls=$(($$ % 64))\n\
+                   while [ $calls -gt 0 ]; do\n\
+                   echo 'SYSCALL[1,2](202) sys_futex ( 0x1 )' >> \"$log\"; calls=$((calls - 1))\n\
+                   done\nexec \"$@\"";
+    bench.script("tools/valgrind", &VALGRIND.replace("exec \"$@\"", threads));
+    for (side, rounds) in [("old", "100"), ("new", "101")] {
+        std::fs::remove_file(bench.path(side).join("sums")).unwrap();
+        bench.script(&format!("{side}/b.test"), &GO_PROGRAM.replace("ROUNDS", rounds));
+    }
+    let decide = ["--decide-on", "instructions", "--budget", "60s", "--fail-on", "slower:0.5%"];
+    gate(&bench, &decide).ends_with(1);
+    let document = document(&bench);
+    let row = |name: &str| {
+        let rows = document["benchmarks"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    let hit = row("BenchmarkB/n=8");
+    assert_eq!((&hit["answer"], &hit["ratio"]["ratio"]), (&"fail".into(), &(121.0 / 120.0).into()));
+    for name in ["BenchmarkA/n=8", "BenchmarkC"] {
+        let row = row(name);
+        assert_eq!((&row["answer"], &row["by"]), (&SAME_WORK.0.into(), &SAME_WORK.1.into()));
+        let share = row["instructions"]["system_share"].as_f64().unwrap();
+        assert!(share < 1e-3, "{row}");
+    }
+}

@@ -1,9 +1,8 @@
 use super::*;
 use crate::plan::decide_session;
 use crate::plan::terms::Terms;
-use crate::plan::{CountedIterations, InstructionCounter};
 use model::spec::RunSpec;
-use model::values::{DecideOn, Sched};
+use model::values::Sched;
 
 fn decided(change: impl FnOnce(&mut RunSpec), surroundings: &Surroundings) -> Result<Plan> {
     let mut spec = RunSpec { commands: vec!["a".into(), "b".into()], ..RunSpec::default() };

@@ -148,9 +148,9 @@ impl CountingSessions<'_> {
 
     /// Expected time for processes that execute all of these benchmarks, ns.
     pub(super) fn expected_ns(&self, benchmarks: &[Countable<'_>], n_processes: f64) -> f64 {
-        // Long benchmarks iterate once more than fewest.
         let iterations_ns = |it: &Countable<'_>| {
-            mean_share(it.harness).max(1.0) * it.timed.iteration_ns.unwrap_or(0.0)
+            // Two processes have one and two iterations at least.
+            1.5 * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
         let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, 2));
