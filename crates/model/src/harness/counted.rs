@@ -64,7 +64,7 @@ pub fn length_factor(harness: Harness) -> f64 {
 
 /// To which share two counts of the same work agree. The paths of its files decide where a pool of Python's allocator is full, and
 /// a round that takes the next one costs up to 46 instructions more. Counts of two copies of `pluggy` differed by 10⁻⁷ to 10⁻⁴,
-/// and sums of several benchmarks by up to 4·10⁻⁴.
+/// and sums of several benchmarks by up to 4·10⁻⁴. Each process of Go executes some thousand instructions more or less.
 pub fn repeats_within(harness: Harness) -> f64 {
     match harness {
         Harness::PytestBenchmark => 1e-4,
