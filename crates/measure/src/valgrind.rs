@@ -264,7 +264,9 @@ fn split(all: &[String], half: &[String]) -> Result<(Option<u64>, Option<u64>), 
     };
     let all = by_function(all);
     if !all.has_names() {
-        return Err("the program has no names of functions and files; build it without -ldflags=-w");
+        return Err(
+            "the program has no names of functions and files; build it without -ldflags=-w",
+        );
     }
     let Split { counted, left_out } = all.minus(&by_function(half));
     Ok((u64::try_from(counted).ok(), Some(left_out.max(0).cast_unsigned())))

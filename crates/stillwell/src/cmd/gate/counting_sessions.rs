@@ -12,7 +12,7 @@ use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
 use record::Record;
-use record::plan::InstructionCounter;
+use record::plan::{CountedIterations, InstructionCounter};
 use render::closing::uncounted_benchmarks;
 
 use super::countable::{Countable, NotCounted};
@@ -30,8 +30,8 @@ pub(super) const TIMED_NS: f64 = 12e6;
 /// Length of the counted iterations of one benchmark, ns, and of several, as a multiple.
 const COUNTED_NS: f64 = 3e6;
 const TOGETHER: f64 = 2.0;
-/// System calls that tell nothing. The iterations take 3 ms at least, and a larger heap, with the faults of its pages, takes 16 µs.
-const CALLS_MAX: u64 = 2;
+/// System calls in [`COUNTED_NS`] that tell nothing. A larger heap, with the faults of its pages, takes 16 µs.
+const CALLS_MAX: f64 = 2.0;
 /// A busy machine makes everything so many times slower at most.
 pub(super) const PACE_MAX: f64 = 3.0;
 /// The directory for records of counts, in the directory of the gate's records.
@@ -153,7 +153,8 @@ impl CountingSessions<'_> {
             1.5 * it.timed.iteration_ns.unwrap_or(0.0)
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
-        let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, 2));
+        let n = benchmarks.len();
+        let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, n));
         // A counted process computes no more than a timed one.
         let own_ns = |it: &Countable<'_>| {
             (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, self.pairs[it.pair].process_ns())
@@ -188,12 +189,16 @@ impl CountingSessions<'_> {
     }
 }
 
-/// What the counts of these arms do not contain. More than [`CALLS_MAX`] system calls are some.
+/// What the counts of these arms do not contain. More than [`CALLS_MAX`] system calls are some, and so is one for each iteration.
 pub(super) fn not_counted(record: &Record, arms: [usize; 2]) -> NotCounted {
     let rows = &record.rows;
-    let n_calls = |at| rows.get(at, Metric::SystemCalls);
-    let makes_calls =
-        rows.measurements_of(&arms).any(|at| n_calls(at).is_none_or(|n| n > CALLS_MAX));
+    let counted = arms.iter().filter_map(|arm| record.header.plan.arms[*arm].counted.as_ref());
+    let most = |it: &CountedIterations| {
+        (CALLS_MAX * it.harness.map_or(1.0, length_factor)).min(it.n as f64 - 1.0)
+    };
+    let most = counted.map(most).fold(f64::INFINITY, f64::min);
+    let n_calls = |at| rows.get(at, Metric::SystemCalls).map(|n| n as f64);
+    let makes_calls = rows.measurements_of(&arms).any(|at| n_calls(at).is_none_or(|n| n > most));
     let sum =
         |metric| -> u64 { rows.measurements_of(&arms).filter_map(|at| rows.get(at, metric)).sum() };
     let (counted, left_out) = (sum(Metric::Instructions) as f64, sum(Metric::LeftOut) as f64);
