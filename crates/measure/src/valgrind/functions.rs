@@ -15,7 +15,7 @@ const CALLED_DIRECTORIES: [&str; 2] = ["internal/bytealg", "internal/runtime/map
 /// times in each process: allocating costs some 5000 instructions more or less.
 const SHARE_MIN: f64 = 1e-4;
 /// Calls that the runtime makes for itself.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 16] = [
     "sched_yield",
     "sigaltstack",
     "sys_brk",
@@ -32,7 +32,6 @@ const CALLS: [&str; 17] = [
     "sys_rt_sig",
     "sys_set_robust_list",
     "sys_tgkill",
-    "sys_sched_yield",
 ];
 
 /// Whether the runtime makes such a call for itself.

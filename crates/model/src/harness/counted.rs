@@ -12,6 +12,7 @@ pub const CLOCK_STEP_NS: u64 = 375_000_000;
 /// criterion's first iteration seems to take this many steps.
 const READINGS: u64 = 3;
 const PYTEST_ROUNDS_MAX: u64 = 300;
+const COUNTED_NS: f64 = 3e6;
 /// Fewer iterations are this part of those in the difference.
 const FEWER: u64 = 8;
 const GOOGLE_FILTER: &str = "--benchmark_filter=";
@@ -55,6 +56,12 @@ pub fn of_processes(harness: Harness, n: u64) -> [u64; 2] {
 /// Iterations of a process on average, as a multiple of those in the difference.
 pub fn mean_share(harness: Harness) -> f64 {
     if has_runtime(harness) { 0.5 + 1.0 / FEWER as f64 } else { 1.5 }
+}
+
+/// Length of the counted iterations of one benchmark, ns, and of a sum of several. The framework's own work, such as printing one
+/// digit more, is then below a thousandth.
+pub fn counted_ns(harness: Harness, is_sum: bool) -> f64 {
+    COUNTED_NS * length_factor(harness) * if is_sum { 2.0 } else { 1.0 }
 }
 
 /// How many times as long the counted iterations are: what else a process does differs by some thousand instructions in Go.

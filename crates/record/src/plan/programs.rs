@@ -15,7 +15,7 @@ use crate::plan::workers::Workers;
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, command_of_all, countable, counting_environment, length_factor, of_processes,
+    Harness, command_of_all, countable, counted_ns, counting_environment, of_processes,
     with_exact_iterations, works_on_times,
 };
 use model::prose::prose;
@@ -32,11 +32,6 @@ pub use statements::{PYTHON, statements};
 const SLICE_NS: u64 = 1_000_000;
 /// The factor of --rigorous and --fast on the session's time.
 pub(super) const LONGER: u64 = 3;
-/// Time of the counted iterations, if the time of one is known. The framework's own work, such as printing one digit
-/// more, is then below a thousandth.
-const COUNTED_NS: f64 = 3e6;
-/// Time of the counted iterations of several benchmarks that are counted together.
-const COUNTED_TOGETHER_NS: f64 = 2.0 * COUNTED_NS;
 const COUNTED_MAX: u64 = 10_000_000;
 /// Longest time of the iterations of a process whose system calls are listed. A list takes 100 bytes for each.
 const LISTED_NS: f64 = 300e6;
@@ -143,8 +138,7 @@ fn counted_arm(
 ) -> Result<Arm> {
     let benchmark = program.benchmark.as_deref().unwrap_or_default();
     let timed = harness_arm(program, harness, iteration_ns, None);
-    let counted_ns = if together.is_empty() { COUNTED_NS } else { COUNTED_TOGETHER_NS };
-    let counted_ns = length_factor(harness) * counted_ns;
+    let counted_ns = counted_ns(harness, !together.is_empty());
     let n = iteration_ns.map_or(1, |ns| (counted_ns / ns.max(1e-3)) as u64);
     let n = countable(harness, n.clamp(1, COUNTED_MAX));
     let words = |n: u64| {

@@ -47,7 +47,7 @@ impl<'a> Countable<'a> {
         })
     }
 
-    /// The same benchmark after a count, without a share of the kernel if its iterations make no system calls.
+    /// The benchmark with what a count tells. The kernel has no share if the iterations make no system calls.
     pub(super) fn with(self, not_counted: NotCounted) -> Self {
         let kernel = if not_counted.makes_calls { self.system_share } else { 0.0 };
         Self { system_share: kernel + (1.0 - kernel) * not_counted.left_out_share, ..self }

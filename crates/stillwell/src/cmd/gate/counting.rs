@@ -227,7 +227,7 @@ impl Counting {
                 continue;
             };
             let program_ns = pair.process_ns();
-            let process_ns = process_ns(&self.counter, program_ns, mean_counted_ns(harness, 1));
+            let process_ns = process_ns(&self.counter, program_ns, mean_counted_ns(harness, false));
             let n_listed = listed.len() as f64;
             let [first, all] = match self.counter {
                 InstructionCounter::Pmu => [PROCESSES, n_listed * PROCESSES],

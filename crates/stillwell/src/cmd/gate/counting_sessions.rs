@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::cmd::assessment::Assessment;
 use measure::clock::monotonic_ns;
-use model::harness::{Harness, length_factor, mean_share};
+use model::harness::{Harness, counted_ns, length_factor, mean_share};
 use model::spec::GateVerb;
 use model::values::exit_code;
 use model::values::metric::Metric;
@@ -27,10 +27,7 @@ const START_NS: f64 = 0.3e9;
 const SLOWER: f64 = 40.0;
 /// Least length of the iterations of a timed process, ns.
 pub(super) const TIMED_NS: f64 = 12e6;
-/// Length of the counted iterations of one benchmark, ns, and of several, as a multiple.
-const COUNTED_NS: f64 = 3e6;
-const TOGETHER: f64 = 2.0;
-/// System calls in [`COUNTED_NS`] that tell nothing. A larger heap, with the faults of its pages, takes 16 µs.
+/// System calls in iterations of 3 ms that tell nothing. A larger heap, with the faults of its pages, takes 16 µs.
 const CALLS_MAX: f64 = 2.0;
 /// A busy machine makes everything so many times slower at most.
 pub(super) const PACE_MAX: f64 = 3.0;
@@ -154,7 +151,7 @@ impl CountingSessions<'_> {
         };
         let iterations_ns: f64 = benchmarks.iter().map(iterations_ns).sum();
         // One alone takes less. Three counts of it must not end too early.
-        let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, 2));
+        let least_ns = benchmarks.first().map_or(0.0, |it| mean_counted_ns(it.harness, true));
         // A counted process computes no more than a timed one.
         let own_ns = |it: &Countable<'_>| {
             (it.timed.process_cpu_ns - TIMED_NS).clamp(0.0, self.pairs[it.pair].process_ns())
@@ -205,10 +202,9 @@ pub(super) fn not_counted(record: &Record, arms: [usize; 2]) -> NotCounted {
     NotCounted { makes_calls, left_out_share: left_out / (counted + left_out).max(1.0) }
 }
 
-/// Length of the iterations of a counted process of so many benchmarks, ns, on average.
-pub(super) fn mean_counted_ns(harness: Harness, n_together: usize) -> f64 {
-    let together = if n_together > 1 { TOGETHER } else { 1.0 };
-    COUNTED_NS * together * length_factor(harness) * mean_share(harness)
+/// Length of the iterations of a counted process, ns, on average.
+pub(super) fn mean_counted_ns(harness: Harness, is_sum: bool) -> f64 {
+    counted_ns(harness, is_sum) * mean_share(harness)
 }
 
 /// Expected time of a process whose instructions are counted, ns.
