@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
 
-use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
+use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark, seed_option};
 use crate::pool::progress::{done, node_name};
-use crate::pool::task::seed_option;
 use analysis::launches;
 use analysis::pool::NodePairs;
 use analysis::walls::Walls;

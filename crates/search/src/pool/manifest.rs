@@ -96,6 +96,11 @@ pub struct Submission {
     pub jobs: String,
 }
 
+/// Option with the seed of a task. The seed is unique in a pool, so it identifies the record of the task.
+pub fn seed_option(seed: u64) -> String {
+    format!("--seed={seed}")
+}
+
 /// All tasks of a pool with their seeds, in rounds. A round has each benchmark once, in random order, so a benchmark's
 /// tasks are spread out, and a node measures most benchmarks.
 pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<BenchmarkTask>> {

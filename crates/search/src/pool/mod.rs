@@ -9,7 +9,6 @@ pub mod manifest;
 pub mod progress;
 pub mod queue;
 pub mod submit;
-pub mod task;
 
 pub use manifest::{Pool, PoolManifest};
 pub use progress::{PoolProgress, TaskState};

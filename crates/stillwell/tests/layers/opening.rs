@@ -68,11 +68,11 @@ fn each_place_that_opens_files_for_writing_is_known() {
         ("measure/memory_use.rs", machine),
         ("measure/watch/mod.rs", own),
         ("search/pool/manifest.rs", caller),
-        ("search/pool/task.rs", "the caller"),
         ("stillwell/cmd/frameworks.rs", own),
         ("stillwell/cmd/gate/suite.rs", own),
         ("stillwell/cmd/manual.rs", caller),
         ("stillwell/cmd/output_file.rs", "a device or a pipe"),
+        ("stillwell/cmd/pool/task.rs", caller),
         ("stillwell/cmd/race/played.rs", own),
     ];
     let texts = [

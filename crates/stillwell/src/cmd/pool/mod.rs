@@ -4,6 +4,8 @@
     reason = "reads the suite, asks for its benchmarks and says where we are"
 )]
 
+mod task;
+
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
+use crate::cmd::pool::task::JobEnd;
 use crate::cmd::print::print;
 use crate::session::drawn_seed;
 use analysis::pool as evidence;
@@ -31,7 +34,6 @@ use render::pool::Collection;
 use render::{Styles, document, pool as shown};
 use search::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
 use search::pool::progress::{self, PoolProgress, TaskState, node_name};
-use search::pool::task::{self, JobEnd};
 use search::pool::{collect, queue, submit};
 
 /// Most jobs of a pool by default.

@@ -17,13 +17,13 @@ use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::pool::manifest::{Pool, PoolManifest};
 use host::terminal;
 use host::user_files::read_text;
 use measure::interrupt::Interrupt;
 use measure::supervised;
 use model::words::in_words;
 use record::{EndReason, Record};
+use search::pool::manifest::{Pool, PoolManifest, seed_option};
 
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";
@@ -113,11 +113,6 @@ fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString>
     words.extend(pins.map(|(name, commit)| format!("--pin={name}={commit}").into()));
     words.extend(["-o".into(), record.into()]);
     words
-}
-
-/// Option with the seed of a task. The seed is unique in a pool, so it identifies the record of the task.
-pub fn seed_option(seed: u64) -> String {
-    format!("--seed={seed}")
 }
 
 fn measure(
