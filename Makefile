@@ -16,7 +16,7 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
 .PHONY: help rust build release dist deb rpm archive wheel image crates packages reproducible dist-tools deny workflows semver aur oldest-rust newest-rust \
-	release-check install demo test test-all test-times test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
+	release-check install demo test test-all test-times build-times test-tools test-vm test-arm test-report test-slurm docs fuzz lint bench bless capture
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1 \2/p' Makefile | while read -r name what; do printf '%-15s %s\n' "$$name" "$$what"; done
@@ -105,6 +105,9 @@ test-all: ## that and what takes longer: all kernels, all experiments, more kill
 
 test-times: ## make test, and its times go into CONTRIBUTING.md
 	.ci/test times
+
+build-times: ## time the builds, and the times go into CONTRIBUTING.md
+	.ci/build-times
 
 test-tools: ## install what the tests need: as root with apt-get, and with npm, pip and cargo
 	$(TESTS)/tools all
