@@ -189,6 +189,7 @@ impl LauncherLoop {
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
         self.placement.before_run(job.row, command, self.plain.run_as.as_ref());
         let half = self.before_count(prepared, job, envp)?;
+        let earlier_us = self.earlier_cpu_us();
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.quota_use.before();
@@ -202,6 +203,7 @@ impl LauncherLoop {
         let ran = self.run_child(prepared, &prepared.argv, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
+        let is_mixed = earlier_us != self.earlier_cpu_us();
         match (&mut self.survivors, job.row) {
             (Some(watch), Some(id)) => {
                 let is_cut = ran.timed_out || sys::is_stop_requested();
@@ -227,7 +229,7 @@ impl LauncherLoop {
             let mut row = ran.row(id, destination.clock_origin_ns);
             row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
-            let totals = self.counters.after(&mut row, &ran);
+            let totals = self.counters.after(&mut row, &ran, is_mixed);
             counted::without_half(&mut row, command.count.as_ref(), half);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));
@@ -253,6 +255,11 @@ impl LauncherLoop {
             };
         }
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
+    }
+
+    /// CPU time of what earlier runs have left behind.
+    fn earlier_cpu_us(&self) -> Option<u64> {
+        self.survivors.as_ref().map(SurvivorWatch::earlier_cpu_us)
     }
 
     /// Starts a child, waits for its end and collects the kernel's counts.

@@ -25,6 +25,8 @@ const TERM_NS: u64 = 2_000_000_000;
 const TERM_LOOK_NS: u64 = 10_000_000;
 /// Runs after which the launcher waits in vain. If every run leaves a process behind, more waits are wasted.
 const WAITS_MAX: u32 = 10;
+/// Processes of earlier runs whose CPU time is read before and after each run: of a thousand, some work or none.
+const LOOKED_AT_MAX: usize = 64;
 /// Rounds of killing. A process that forks all the time may outrun some.
 const ROUNDS_MAX: u32 = 1000;
 
@@ -125,6 +127,11 @@ impl SurvivorWatch {
             n_left: u32::try_from(n_left).unwrap_or(u32::MAX),
             ..survivors(id, name, n_detached)
         })
+    }
+
+    /// The CPU time of processes of earlier runs, µs; it changes while one works, and when one has ended.
+    pub fn earlier_cpu_us(&self) -> u64 {
+        self.staying.keys().take(LOOKED_AT_MAX).map(|&pid| cpu_us(pid)).sum()
     }
 
     /// Ends what the runs left behind: SIGTERM first, SIGKILL two seconds later. Returns the number of processes, and

@@ -35,7 +35,7 @@ impl LauncherLoop {
             return Err(self.failed(count, ran, Uncounted::default()));
         }
         let mut row = ran.row(id, 0);
-        self.counters.after(&mut row, &ran);
+        self.counters.after(&mut row, &ran, false);
         Ok(row.get(Metric::Instructions))
     }
 

@@ -35,6 +35,22 @@ fn what_each_run_leaves_is_counted_and_ended_with_the_session() {
     assert!(shown.contains("left 8 processes behind") && shown.contains("--conclude"), "{shown}");
 }
 
+/// The events of the launcher's descendants count together, so the kernel adds its work to that of the next runs.
+#[test]
+fn the_work_of_what_is_left_behind_is_in_no_later_run() {
+    let bench = Bench::new();
+    let session = Session::new(&bench);
+    let orders = ["--order", "listed", "-r", "3"];
+    let busy = "while :; do :; done & exit 0";
+    run(&bench, &session, &[&orders[..], &[busy, "sleep 0.05"]].concat()).ends_with(0);
+    for row in bench.record().rows.iter().filter(|row| row.arm == 1) {
+        let own_us = row.get("user_us").unwrap() + row.get("sys_us").unwrap();
+        let counted_us = row.get("task_clock_ns").unwrap_or(0) / 1000;
+        assert!(counted_us < own_us + 5_000, "{row:?}");
+    }
+    session.is_gone();
+}
+
 #[test]
 fn what_the_conclude_hook_ends_is_not_left_behind() {
     let bench = Bench::new();

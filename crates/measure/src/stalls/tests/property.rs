@@ -34,7 +34,7 @@ const LACKS: [Lack; 6] =
 fn clean_ns(run: &Simulated, lack: Lack, random: &mut Random) -> Option<u64> {
     let wall_ns = run.wall_steps * STEP_NS;
     let used_ns = run.used_steps * STEP_NS;
-    let task_clock_ns = run.task_clock_steps * STEP_NS + 16_000 * run.n_switches;
+    let task_clock_ns = run.task_clock_steps * STEP_NS + 32_000 * run.n_switches;
     let first_ran_ns = run.first_ran_steps * STEP_NS;
     let times = RunTimes {
         started_ns: 0,
