@@ -25,9 +25,16 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let mut metrics = metrics_by_arm(&record.rows, plan);
     let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
-    let of_arm = |(arm, clocks): (usize, ArmSummary)| {
+    let of_arm = |(arm, mut clocks): (usize, ArmSummary)| {
         let role = plan.arms[arm].role;
-        let net = clocks.times.as_ref().zip(control.as_ref()).filter(|_| !role.is_control());
+        let control = control.as_ref().filter(|_| !role.is_control());
+        if let Some((times, cause)) =
+            clocks.times.as_mut().zip(control.and_then(|it| it.limited_by))
+            && !times.is_upper_limit
+        {
+            times.limit(times.most(), cause);
+        }
+        let net = clocks.times.as_ref().zip(control);
         ArmSummary {
             arm,
             label: plan.arms[arm].label().into(),
@@ -68,9 +75,11 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
+/// The times without the control's. Where its t0 is only a limit, it may have taken less, and a limit of a difference is
+/// the limit of the whole.
 fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
     NetTimes {
-        t0: times.t0.minus(control.t0),
+        t0: if control.is_upper_limit { times.t0 } else { times.t0.minus(control.t0) },
         median: times.median.minus(control.median),
         mean: times.mean.minus(control.mean),
     }
@@ -113,4 +122,23 @@ fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
         min: sorted.min(),
         max: sorted.max(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::times;
+    use crate::summary::LimitCause;
+
+    /// A whole time of at most 10 may be 10 without a control of at most 4: the control may have taken nothing.
+    #[test]
+    fn a_limit_is_not_lowered_by_the_limit_of_a_control() {
+        let mut control = times(4.0, 0.1);
+        let mut whole = times(10.0, 0.1);
+        assert_eq!(net_of(&whole, &control).t0.value, 6.0);
+        whole.limit(10.0, LimitCause::Neighbours);
+        assert_eq!(net_of(&whole, &control).t0.value, 6.0);
+        control.limit(4.0, LimitCause::Neighbours);
+        assert_eq!(net_of(&whole, &control).t0.value, 10.0);
+    }
 }

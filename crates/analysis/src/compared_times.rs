@@ -19,7 +19,7 @@ pub struct ComparedTime {
     pub err: Option<f64>,
     /// Whether the time is ratio × reference.
     pub is_from_ratio: bool,
-    /// Whether the time is only an upper limit.
+    /// Whether the t0 that the time comes from is only an upper limit.
     pub is_upper_limit: bool,
     /// Digits that the place beside the ratio needs; `None` if nothing is compared.
     pub n_digits: Option<i32>,

@@ -111,8 +111,8 @@ pub struct PairedTest {
     pub statistic: StatisticName,
     /// Ratio of the times as measured.
     pub ratio: RatioInterval,
-    /// Ratio of the times minus the control's; `None` without a control, or if the reference takes no longer than the
-    /// control.
+    /// Ratio of the times minus the control's; `None` without a control, or if what is left of a time without it is not
+    /// known: the reference takes no longer, or a t0 is only a limit.
     pub net_ratio: Option<RatioInterval>,
     /// 1 − level of the intervals: the family's error rate, or the share that Holm's procedure leaves.
     pub alpha: f64,

@@ -146,14 +146,18 @@ pub(super) fn settle(
     if let Some(lone) = times.lone_run.as_ref().filter(|lone| lone.is_left_out()) {
         evidence.runs.remove(lone.run - 1);
     }
+    let low = evidence.low();
+    let is_interrupted = !low.is_empty()
+        && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns);
     if times.is_upper_limit {
+        if is_interrupted {
+            times.limited_by = Some(LimitCause::Interruptions);
+        }
         // t0 stays, but interruptions are still a part of the lost time.
         let found = without_interruptions(&mut times.clone(), &evidence.runs)?;
         return Some(InterruptionSummary { removed_ns: None, left_ns_max: None, ..found });
     }
-    let low = evidence.low();
-    if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
-    {
+    if is_interrupted {
         // The smallest value of a process may differ from its slices' smallest, as with a difference of n and 2n loops.
         let least = evidence.runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
         times.limit(least.unwrap_or(times.most()), LimitCause::Interruptions);

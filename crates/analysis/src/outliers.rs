@@ -5,6 +5,7 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::times::{cpu_ns, queued_ns};
+use model::values::Clock;
 use model::values::metric::Metric;
 use record::Rows;
 
@@ -54,7 +55,7 @@ pub struct Outlier {
 pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
-    /// Preempted.
+    /// Preempted. Not known of clean times, which are without it; the same of the next.
     pub preempted_ns: Option<f64>,
     /// Run-queue delay without preemptions.
     pub queued_ns: Option<f64>,
@@ -93,15 +94,21 @@ const COUNTS: [(CountName, Metric); 4] = [
     (CountName::VoluntarySwitches, Metric::VoluntarySwitches),
 ];
 
-/// The outliers among the rows `indices` with the wall times `times`. `None` with too few runs, or times of zero.
-pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
+/// The outliers among the rows `indices` with the times `times`. Clean times are without preemptions and waits for a CPU,
+/// so these are no causes then. `None` with too few runs, or times of zero.
+pub(super) fn find(
+    rows: &Rows,
+    indices: &[usize],
+    times: &[f64],
+    clock: Clock,
+) -> Option<Outliers> {
     let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
     let fence = upper + RANGES * (upper - sorted.quantile(0.25));
     let found: Vec<usize> = (0..times.len()).filter(|&at| times[at].ln() > fence).collect();
     let mut outliers: Vec<Outlier> = Vec::new();
     if !found.is_empty() {
-        let usual = TypicalRun::of(rows, indices, times)?;
+        let usual = TypicalRun::of(rows, indices, times, clock)?;
         outliers.extend(found.iter().map(|&at| usual.outlier(rows, indices[at], at, times[at])));
     }
     let lost = outliers.iter().map(|outlier| outlier.lost);
@@ -129,6 +136,8 @@ impl ExcessTime {
 /// The median run of an arm. Only values above it are causes.
 struct TypicalRun {
     wall_ns: f64,
+    /// Whether the times have preemptions and waits for a CPU in them.
+    has_waits: bool,
     preempted_ns: Option<f64>,
     queued_ns: Option<f64>,
     cpu_ns: Option<f64>,
@@ -139,7 +148,8 @@ struct TypicalRun {
 }
 
 impl TypicalRun {
-    fn of(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Self> {
+    fn of(rows: &Rows, indices: &[usize], times: &[f64], clock: Clock) -> Option<Self> {
+        let has_waits = clock != Clock::Clean || !rows.has(Metric::StalledNs);
         let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
             SortedSample::new(&values).ok()
@@ -148,8 +158,9 @@ impl TypicalRun {
         let n_failed = indices.iter().filter(|&&index| rows.exit(index) != 0).count();
         Some(Self {
             wall_ns: SortedSample::new(times).ok()?.median(),
-            preempted_ns: median(&|index| preempted_ns(rows, index)),
-            queued_ns: median(&|index| queued_ns(rows, index)),
+            has_waits,
+            preempted_ns: has_waits.then(|| median(&|index| preempted_ns(rows, index))).flatten(),
+            queued_ns: has_waits.then(|| median(&|index| queued_ns(rows, index))).flatten(),
             cpu_ns: median(&|index| cpu_ns(rows, index)),
             counts: COUNTS.map(|(_, metric)| {
                 sorted(&|index| rows.get(index, metric).map(|count| count as f64))
@@ -189,7 +200,8 @@ impl TypicalRun {
         causes.extend((status != 0 && !self.fails).then_some(Cause::Exit { status }));
         let counts = COUNTS.iter().zip(&self.counts).filter(|((count, _), _)| {
             // Preempted time is better evidence than the count of preemptions.
-            *count != CountName::InvoluntarySwitches || lost.preempted_ns.is_none()
+            let is_count = lost.preempted_ns.is_none() && self.has_waits;
+            *count != CountName::InvoluntarySwitches || is_count
         });
         causes.extend(counts.filter_map(|(&(name, metric), usual)| {
             let (n, usual) = (rows.get(index, metric)?, usual.as_ref()?);
@@ -226,14 +238,14 @@ mod tests {
             }
             rows.push(&row);
         }
-        of(&rows)
+        found(&rows, Clock::Wall)
     }
 
-    fn of(rows: &Rows) -> Outliers {
+    fn found(rows: &Rows, clock: Clock) -> Outliers {
         let indices: Vec<usize> = (0..rows.len()).collect();
         let times: Vec<f64> =
             indices.iter().map(|&at| rows.get(at, Metric::WallNs).unwrap() as f64).collect();
-        find(rows, &indices, &times).unwrap()
+        find(rows, &indices, &times, clock).unwrap()
     }
 
     #[track_caller]
@@ -267,6 +279,24 @@ mod tests {
     }
 
     #[test]
+    fn clean_times_have_no_waits_to_explain_them() {
+        let mut rows = Rows::default();
+        for step in 0..40 {
+            let is_last = step == 39;
+            let wall_ns = 10_000_000 + u64::from(step % 7) * 10_000;
+            let mut row =
+                row(step + 1, 0, Some(step), wall_ns + if is_last { 10_000_000 } else { 0 });
+            row.set(Metric::StalledNs, Some(0));
+            row.set(Metric::PreemptedNs, Some(if is_last { 9_000_000 } else { 100_000 }));
+            row.set(Metric::RunQueueWaitNs, Some(if is_last { 19_000_000 } else { 150_000 }));
+            row.set(Metric::InvoluntarySwitches, Some(if is_last { 9 } else { 1 }));
+            rows.push(&row);
+        }
+        let n_causes = |clock| found(&rows, clock).largest[0].causes.len();
+        assert_eq!((n_causes(Clock::Wall), n_causes(Clock::Clean)), (2, 0));
+    }
+
+    #[test]
     fn a_count_is_a_cause_if_it_is_unusual() {
         let switches = |n: u64| move |row: &mut Row| row.set(Metric::VoluntarySwitches, Some(n));
         check(switches(5), &[]);
@@ -292,7 +322,7 @@ mod tests {
             row.exit = i32::from(step > 34);
             rows.push(&row);
         }
-        assert_eq!(of(&rows).largest[0].causes, []);
+        assert_eq!(found(&rows, Clock::Wall).largest[0].causes, []);
     }
 
     #[test]
@@ -302,7 +332,7 @@ mod tests {
             let wall_ns = if step < 53 { 1_000_000 } else { 2_000_000 + 1000 * u64::from(step) };
             rows.push(&row(step + 1, 0, Some(step), wall_ns));
         }
-        let found = of(&rows);
+        let found = found(&rows, Clock::Wall);
         let runs: Vec<usize> = found.largest.iter().map(|outlier| outlier.run).collect();
         assert_eq!((found.n, runs), (7, vec![60, 59, 58, 57, 56]));
         assert_eq!(found.total.excess_ns, 7e6 + 7.0 * 56e3);
@@ -313,6 +343,6 @@ mod tests {
     fn equal_times_have_none() {
         let mut rows = Rows::default();
         (0..20).for_each(|step| rows.push(&row(step + 1, 0, Some(step), 5)));
-        assert_eq!(of(&rows).n, 0);
+        assert_eq!(found(&rows, Clock::Wall).n, 0);
     }
 }

@@ -137,7 +137,7 @@ pub fn check_record(record: &Record) -> RecordCheck {
             checks,
             slow_start: slow_start(&times, plan.n_warmups),
             outliers: (times.len() >= RUNS_MIN)
-                .then(|| outliers::find(&record.rows, indices, &times))
+                .then(|| outliers::find(&record.rows, indices, &times, plan.policy.clock))
                 .flatten(),
         }
     };

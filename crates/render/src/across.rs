@@ -75,6 +75,9 @@ pub fn text(
         let record = session.record;
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
     }
+    if old.iter().any(|session| session.record.header.created > new.record.header.created) {
+        out.push_str("an old session is later than the new one\n");
+    }
     for session in old {
         differences(&mut out, &session.record.header.facts, &new.record.header.facts);
         out.extend(neighbours_differ(session.neighbours, new.neighbours));
@@ -109,13 +112,18 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
         Evidence::Unpaired { ratio, .. } => {
             let times = ratio_text(ratio.value, ratio.err);
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
+            let other = pair.old.last().filter(|old| old.label != pair.new.label);
+            let other = other.map(|old| format!("{} in ", shorten(&old.label, NAME_MAX)));
             if QuantityWords::of(plan).is_time() {
+                let of = other.as_deref().unwrap_or("in ");
                 format!(
-                    "{name} took {times} times as long as in {sessions}: an estimate, no verdict"
+                    "{name} took {times} times as long as {of}{sessions}: an estimate, no verdict"
                 )
             } else {
-                let is = "times that of";
-                format!("the median of {name} is {times} {is} {sessions}: an estimate, no verdict")
+                let (is, of) = ("times that of", other.unwrap_or_default());
+                format!(
+                    "the median of {name} is {times} {is} {of}{sessions}: an estimate, no verdict"
+                )
             }
         }
         Evidence::None { because } => format!("{name}: {}", no_test(*because, plan.policy)),

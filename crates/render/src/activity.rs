@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, shorten, width, wrap};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::{DisplayUnit, UnitKind, counted};
 use analysis::{Activity, CountKind, RunCount};
 
 const INDENT: usize = 3;
 
 /// The counts of an arm: a heading, and a line for each count. `number` is the arm's number.
 pub fn text(number: usize, label: &str, activity: &Activity) -> String {
-    let heading = format!("counts of {number}, means of {} runs: ", activity.n_runs);
+    let runs = counted(activity.n_runs, "run");
+    let heading = format!("counts of {number}, means of {runs}: ");
     let room = COLUMNS.saturating_sub(heading.len());
     let mut out = format!("{heading}{}\n", shorten(label, room));
     let lines: Vec<[String; 3]> = activity.counts.iter().map(line).collect();
@@ -63,21 +64,22 @@ pub(super) fn per_run(count: &RunCount) -> String {
 pub(super) fn rate(count: &RunCount) -> Option<String> {
     // Nothing has no rate worth reading.
     let rate = count.rate.filter(|_| count.per_run.value != 0.0)?;
-    let number = |factor: f64| {
-        DisplayUnit::ONE.uncertain(rate.value * factor, rate.err.map(|err| err * factor))
-    };
+    // An error of 0 would give the value all its digits.
+    let err = rate.err.filter(|err| *err > 0.0);
+    let number =
+        |factor: f64| DisplayUnit::ONE.uncertain(rate.value * factor, err.map(|err| err * factor));
     Some(match count.what {
         CountKind::TaskClock | CountKind::CpuTime => format!("{} CPUs in use", number(1.0)),
         CountKind::Cycles => format!("{} GHz", number(1e-9)),
         CountKind::Instructions => format!("{} a cycle", number(1.0)),
-        CountKind::BranchMisses => format!("{} of the branches", percent(rate.value, rate.err)),
-        CountKind::CacheMisses => format!("{} of the references", percent(rate.value, rate.err)),
+        CountKind::BranchMisses => format!("{} of the branches", percent(rate.value, err)),
+        CountKind::CacheMisses => format!("{} of the references", percent(rate.value, err)),
         CountKind::Switches
         | CountKind::Migrations
         | CountKind::Faults
         | CountKind::Branches
         | CountKind::CacheReferences => {
-            format!("{} a CPU second", with_unit(UnitKind::Count, rate.value, rate.err))
+            format!("{} a CPU second", with_unit(UnitKind::Count, rate.value, err))
         }
     })
 }

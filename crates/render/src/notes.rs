@@ -261,10 +261,8 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::Neighbours(_) => {
             prose![Isolate "; on a virtual machine, a host that shares its cores with nobody"]
         }
-        Finding::NoFloor { .. } if audience == Audience::Suite => {
-            "more `policy.min_blocks`, or `policy.estimand = \"typical\"`".into()
-        }
-        Finding::NoFloor { .. } => "more runs, or --estimand typical".into(),
+        Finding::NoFloor { .. } if audience == Audience::Suite => "more `policy.min_blocks`".into(),
+        Finding::NoFloor { .. } => "more runs".into(),
         Finding::TooShort { .. } => return t0::without_shell(plan).map(String::from),
         Finding::Unstable { n_warmups, .. } => {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);

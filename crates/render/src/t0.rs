@@ -16,13 +16,18 @@ pub fn arm_text(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
     Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
 }
 
-/// The time of an arm beside its ratio, without the unit. No `+-`: the interval of the ratio has the uncertainty.
+/// The time of an arm beside its ratio, without the unit. No `+-`: the interval of the ratio has the uncertainty. A limit
+/// × an estimated ratio is no limit of the other arm.
 pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
     let text = match time.n_digits {
         Some(n_digits) => uncertain::significant(time.value / unit.size, n_digits),
         None => unit.uncertain(time.value, time.err),
     };
-    if time.is_upper_limit { format!("at most {text}") } else { text }
+    match (time.is_upper_limit, time.is_from_ratio) {
+        (true, false) => format!("at most {text}"),
+        (true, true) => format!("about {text}"),
+        (false, _) => text,
+    }
 }
 
 /// The heading of a column of times: `t0`, or `t0 × ratio` for the reference's time and its multiples.
@@ -60,9 +65,12 @@ pub fn without_shell(plan: &Plan) -> Option<&'static str> {
 }
 
 /// Why an arm's t0 is only a limit.
-pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
-    Some(match arm.times.as_ref()?.limited_by? {
+pub fn why_limited(arm: &ArmSummary) -> Option<String> {
+    let times = arm.times.as_ref()?;
+    let why = match times.limited_by? {
         LimitCause::Interruptions => "every run was interrupted",
         LimitCause::Neighbours => "the core's other hardware thread was busy",
-    })
+    };
+    let is_whole = arm.net.is_some_and(|net| net.t0 == times.t0);
+    Some(if is_whole { format!("{why}; nothing is subtracted") } else { why.into() })
 }

@@ -49,23 +49,28 @@ impl IntervalVerdict {
     }
 }
 
-/// Number of pairs that would decide: `ceil(n (h / room)^2)` with half-width `h`, at least `n`.
+/// Number of pairs that would decide: `ceil(n w^2)`, more than `n`, where `w` is what the interval must shrink by.
 ///
-/// The room is the larger of two distances from the estimate `theta`. The first is to 0, beyond
-/// which the verdict is different. The second is to the nearer end of the margin `r`, within which
-/// it is the same. For an estimate of 0 the room is `r`. Widths shrink as `1 / sqrt(n)`. `None` if
-/// the interval is unbounded or there is no room.
+/// There are two ways to a decision about the estimate `theta`, and the shorter counts. The end beyond 0 comes back to it
+/// (different): `w` is the distance from `theta` to that end ÷ the distance to 0. Or both ends come within the margin `r`
+/// (the same): `w` is the larger of `(hi - theta) / (r - theta)` and `(theta - lo) / (r + theta)`. Widths shrink as
+/// `1 / sqrt(n)`. `None` if neither is possible.
 ///
 /// ```
 /// use stillwell_stats::{Interval, verdict::pairs_to_decide};
 /// let interval = Interval { lo: -0.02, hi: 0.02 };
 /// assert_eq!(pairs_to_decide(50, interval, 0.0, 0.01), Some(200));
-/// assert_eq!(pairs_to_decide(50, interval, 0.016, 0.01), Some(79)); // different at 1.6 %
+/// let skewed = Interval { lo: -0.004, hi: 0.056 };
+/// assert_eq!(pairs_to_decide(50, skewed, 0.016, 0.01), Some(79)); // different at 1.6 %
 /// ```
 pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) -> Option<usize> {
-    let room = theta.abs().max(margin - theta.abs());
-    let pairs = (n as f64 * (interval.half_width() / room).powi(2)).ceil();
-    (room > 0.0 && pairs.is_finite()).then_some((pairs as usize).max(n))
+    let (above, below) = (interval.hi - theta, theta - interval.lo);
+    let different = if theta < 0.0 { above / -theta } else { below / theta };
+    let same = (above / (margin - theta)).max(below / (margin + theta));
+    let is_inside = theta.abs() < margin;
+    let shrinking = if is_inside { different.min(same) } else { different };
+    let pairs = (n as f64 * shrinking.powi(2)).ceil();
+    pairs.is_finite().then_some((pairs as usize).max(n + 1))
 }
 
 /// Smallest log ratio that `n` pairs like these detect with 80 % power: `h (z + 0.8416) / z`, where

@@ -46,12 +46,12 @@ pub fn record(record: &Record, ledger: &RecordLedger, styles: &Styles) -> String
 fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, styles: &Styles) {
     let total_ns = ledger.total.total_ns;
     if total_ns <= 0 {
-        out.push_str("No time was lost to noise: the mean run took no longer than t0.\n");
+        out.push_str("No time is above t0: the mean run took no longer.\n");
         return;
     }
     let share = words::percent(total_ns as f64 / ledger.measured_ns.max(1) as f64 * 100.0);
     let lost = format!(
-        "{share} of the time was lost to noise: {} of {}.",
+        "{share} of the time was above t0: {} of {}.",
         short_time(total_ns as f64),
         short_time(ledger.measured_ns as f64)
     );
@@ -63,7 +63,7 @@ fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, style
     };
     let what = words::name(&largest.source);
     let of_it = words::share(largest, table.whole_ns);
-    wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
+    wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the time above t0"));
     if let Some(advice) = words::advice(&largest.source, audience) {
         wrap(out, "remedy: ", 8, &advice);
     }

@@ -1,5 +1,7 @@
 //! The answer in one sentence: which command is faster, by how much, and how sure that is.
 
+use std::fmt::Write as _;
+
 use crate::budget::{longer, to_decide};
 use crate::exported::shown_value;
 use crate::names::distinct;
@@ -272,23 +274,19 @@ fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> Strin
         let best = if page.quantity.is_time() { "the fastest" } else { "the best" };
         return format!("cannot tell yet which of the {n_arms} is {best}{hint}");
     };
-    let (best, best_of_all) = match page.quantity.is_time() {
-        true => ("fastest:", "fastest,"),
-        false => ("best:", "best,"),
-    };
     let others = if n_close + 2 == n_arms { "the other" } else { "the others" };
-    if n_close == 0 {
-        return format!("{} is the {best} {}", short[0], page.quantity.best(&than, others));
-    }
-    let who = if n_close < NAMES_MAX {
-        let last = short.pop().unwrap_or_default();
-        format!("{} and {last}", short.join(", "))
-    } else {
-        format!("{} and {n_close} more", short[0])
-    };
-    let hint = hint(page);
     let than = page.quantity.best(&than, others);
-    format!("{who} are the {best_of_all} {than}; they cannot be told apart{hint}")
+    let best = if page.quantity.is_time() { "fastest" } else { "best" };
+    let first = short.remove(0);
+    let close = match short.pop() {
+        None => return format!("{first} is the {best}: {than}"),
+        Some(_) if n_close >= NAMES_MAX => format!("{n_close} more"),
+        Some(last) if short.is_empty() => last,
+        Some(last) => format!("{} and {last}", short.join(", ")),
+    };
+    // The factor is that of the first alone.
+    let hint = hint(page);
+    format!("{first} is {than}; {close} cannot be told apart from it{hint}")
 }
 
 /// The words of `to_decide` for the open comparison that needs the most pairs; empty if none is open.
@@ -313,11 +311,11 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     let took = if page.quantity.is_time() { "took" } else { "were" };
     let (took, than, nine) =
         if rate.is_some() { ("were", "least", q10) } else { (took, "most", q90) };
-    let spread = format!(
-        "{n} {runs}{subject}: half {took} at {than} {}, nine of ten at {than} {}",
-        unit.label(&time(times.median.value)),
-        unit.label(&time(nine))
-    );
+    let half = unit.label(&time(times.median.value));
+    let mut spread = format!("{n} {runs}{subject}: half {took} at {than} {half}");
+    if n >= NINE_OF_TEN_MIN {
+        write!(spread, ", nine of ten at {than} {}", unit.label(&time(nine))).ok();
+    }
     Some(match lost_share(page, arm) {
         Some(share) => {
             format!(
@@ -328,6 +326,9 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
         None => spread,
     })
 }
+
+/// Fewest runs with nine tenths of them, as the rule of thumb n (1 − p) ≥ 1 has it.
+const NINE_OF_TEN_MIN: usize = 10;
 
 /// Smallest share taken by other programs that is mentioned.
 const LOST_SHOWN: f64 = 0.001;

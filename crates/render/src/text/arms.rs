@@ -294,7 +294,11 @@ pub(super) fn append_copies(out: &mut String, page: &SummaryContext<'_>) {
     let rate = |arm: usize| {
         let time = page.compared.get(arm)?;
         let rate = uncertain::significant(throughput(page.plan, time.value)?, 3);
-        let least = if time.is_upper_limit { "at least " } else { "" };
+        let least = match (time.is_upper_limit, time.is_from_ratio) {
+            (true, false) => "at least ",
+            (true, true) => "about ",
+            (false, _) => "",
+        };
         Some(format!("{least}{rate} a second"))
     };
     let is_alone = page.candidates().count() == 1;

@@ -224,8 +224,7 @@ pub(crate) fn sentences(
         out.push(format!("with {what}: {}", ratio_and_interval(paired.ratio)));
     } else if plan.control.is_some() {
         out.push(
-            "as measured: nothing is subtracted, the reference takes no longer than the control"
-                .into(),
+            "as measured, nothing subtracted: what is left without the control is not known".into(),
         );
     }
     if paired.is_contradicted {
@@ -238,15 +237,18 @@ pub(crate) fn sentences(
         let time = if QuantityWords::of(plan).is_time() { " time" } else { "" };
         out.push(format!("the later run of a pair took {change} {which}{time}; corrected for"));
     }
-    out.push(if paired.smallest_visible.is_finite() {
-        format!(
-            "smallest difference this run could have seen: {}",
-            percent(paired.smallest_visible)
-        )
-    } else {
-        "too few pairs to see any difference".into()
-    });
+    let is_different = matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
+    out.extend((!is_different).then(|| smallest_visible(paired)));
     out
+}
+
+/// What a comparison that found no difference could have found.
+fn smallest_visible(paired: &PairedTest) -> String {
+    if !paired.smallest_visible.is_finite() {
+        return "too few pairs to see any difference".into();
+    }
+    let size = percent(paired.smallest_visible);
+    format!("a difference of {size} is found in 80 of 100 such sessions")
 }
 
 /// The sentences of [`sentences`] for exactly repeating counts.

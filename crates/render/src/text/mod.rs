@@ -17,7 +17,7 @@ use crate::quantity::QuantityWords;
 use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
-use analysis::verdict::{Judged, judge};
+use analysis::verdict::{Judged, Judgement, Verdict, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
@@ -240,16 +240,20 @@ fn metrics_asked_for(out: &mut String, page: &SummaryContext<'_>) {
     }
 }
 
-/// Appends the range of the smallest differences that the comparisons could detect.
+/// Appends the range of the smallest differences that the comparisons without one could detect.
 fn visible(out: &mut String, page: &SummaryContext<'_>) {
-    let tests = page.analysis.comparisons.iter().filter_map(|found| found.evidence.test().ok());
+    let is_open =
+        |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
+    let open = page.judged.pairs().filter(|(_, judgement)| is_open(judgement));
+    let tests = open.filter_map(|(found, _)| found.evidence.test().ok());
     let visible = tests.map(|paired| paired.smallest_visible);
     let visible: Vec<f64> = visible.filter(|visible| visible.is_finite()).collect();
     let Some(least) = visible.iter().copied().reduce(f64::min) else { return };
     let most = visible.iter().copied().fold(least, f64::max);
     let (least, most) = (percent(least), percent(most));
     let range = if least == most { least } else { format!("{least} to {most}") };
-    wrap(out, "", 0, &format!("smallest difference this run could have seen: {range}"));
+    let text = format!("a difference of {range} is found in 80 of 100 such sessions");
+    wrap(out, "", 0, &text);
     out.push('\n');
 }
 

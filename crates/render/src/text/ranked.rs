@@ -48,12 +48,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let times = t0::heading(page.quantity.location(page.plan), &page.compared);
     draw(out, [&heading, &times, "ratio", "verdict"].map(String::from), rows);
     if page.compared.is_as_measured() {
-        wrap(
-            out,
-            "",
-            0,
-            "the overhead is not subtracted: it is nearly all of the reference's time",
-        );
+        wrap(out, "", 0, "the overhead is not subtracted: what is left without it is not known");
     }
     best_choices(out, page);
 }

@@ -2,7 +2,7 @@
 
 use crate::columns::{one_line, shorten};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::{DisplayUnit, UnitKind, counted};
 use crate::why::counts;
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name};
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
@@ -18,9 +18,9 @@ const MOST_OF_CHANGE: f64 = 0.8;
 pub fn answer(breakdown: &Breakdown) -> Vec<String> {
     if breakdown.arms.len() == 1 {
         return vec![format!(
-            "{}: means of {} runs.",
+            "{}: means of {}.",
             one_line(&breakdown.arms[0]),
-            breakdown.n_blocks
+            counted(breakdown.n_blocks, "run")
         )];
     }
     let [before, after] = [0, 1].map(|arm| shorten(&breakdown.arms[arm], ARM_IN_WORDS));
