@@ -65,12 +65,16 @@ pub fn without_shell(plan: &Plan) -> Option<&'static str> {
 }
 
 /// Why an arm's t0 is only a limit.
-pub fn why_limited(arm: &ArmSummary) -> Option<String> {
-    let times = arm.times.as_ref()?;
-    let why = match times.limited_by? {
+pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
+    Some(match arm.times.as_ref()?.limited_by? {
         LimitCause::Interruptions => "every run was interrupted",
         LimitCause::Neighbours => "the core's other hardware thread was busy",
-    };
-    let is_whole = arm.net.is_some_and(|net| net.t0 == times.t0);
-    Some(if is_whole { format!("{why}; nothing is subtracted") } else { why.into() })
+    })
+}
+
+/// What is in a limit beside the program: what a control takes is not subtracted if that is a limit, too.
+pub fn not_subtracted(arm: &ArmSummary) -> &'static str {
+    let times = arm.times.as_ref().filter(|times| times.is_upper_limit);
+    let is_whole = times.is_some_and(|times| arm.net.is_some_and(|net| net.t0 == times.t0));
+    if is_whole { "; nothing is subtracted" } else { "" }
 }

@@ -24,7 +24,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::Crossing => "going into the kernel and back for these".into(),
         NoiseSource::Steal => "the hypervisor ran something else".into(),
         NoiseSource::Faults => "page faults".into(),
-        NoiseSource::AfterInterruptions => "after being interrupted, with cold caches".into(),
+        NoiseSource::AfterInterruptions => "after interruptions, with cold caches".into(),
         NoiseSource::Neighbours => "the other thread of the core was busy".into(),
         NoiseSource::Migrations => "moves to another CPU".into(),
         NoiseSource::MemoryTraffic => "memory traffic of other programs".into(),

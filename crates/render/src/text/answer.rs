@@ -83,7 +83,7 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
         format!("; {} CPU time is {cpu}", if copies.is_some() { "their" } else { "its" })
     });
-    format!("{name}{of} {text}: {why}{cpu}")
+    format!("{name}{of} {text}: {why}{cpu}{}", t0::not_subtracted(arm))
 }
 
 /// The verdict on `new` against `old`, with its interval.

@@ -137,11 +137,10 @@ fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, mo
     let why = t0::why_limited(arm).unwrap_or_default();
     write!(out, "   {}: {why}", paint(page.styles.headline, &text)).ok();
     let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
-    if let Some(cpu) = cpu {
-        let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
-        write!(out, "; CPU time {cpu}").ok();
-    }
-    out.push('\n');
+    let cpu = cpu.map(|cpu| page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err)));
+    let more = cpu.map_or_else(String::new, |cpu| format!("; CPU time {cpu}"));
+    let whole = t0::not_subtracted(arm).replace("; ", "\n   ");
+    writeln!(out, "{more}{whole}").ok();
 }
 
 /// Appends the time that other programs took, if it is worth a line.
