@@ -241,15 +241,22 @@ pub fn without_place_of_git(command: &mut Command) {
     }
 }
 
-/// A command that Stillwell needs for itself, as the invoking user and without a way back to root. Git obeys the
-/// configuration of the repository that it reads, and refuses another user's repository (git-config(1),
-/// `safe.directory`).
-pub fn command_of_invoker(program: &str) -> Command {
+/// A command that Stillwell needs for itself, as `user` and without a way back to root; `None` is this process's user.
+/// `PATH` is the caller's, so a program of it must not run as root: execve(2) restores root after
+/// [`sys::take_files`].
+pub fn command_as(program: impl AsRef<OsStr>, user: Option<&User>) -> Command {
     let mut command = Command::new(program);
-    if let Some(user) = invoking_user() {
-        command.env_clear().envs(environment_for(Some(&user)));
-        sys::run_as(&mut command, user);
+    if let Some(user) = user {
+        command.env_clear().envs(environment_for(Some(user)));
+        sys::run_as(&mut command, user.clone());
     }
+    command
+}
+
+/// A command that Stillwell needs for itself, as the invoking user. Git obeys the configuration of the repository that it
+/// reads, and refuses another user's repository (git-config(1), `safe.directory`).
+pub fn command_of_invoker(program: &str) -> Command {
+    let mut command = command_as(program, invoking_user().as_ref());
     without_place_of_git(&mut command);
     command
 }

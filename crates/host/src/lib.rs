@@ -68,8 +68,9 @@ pub use fixture::{expand, fixture_names};
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{
-    check_invoker, command_of_invoker, environment_as_caller, environment_for, invoking_home,
-    invoking_user, is_caller_unknown, user_of_commands, user_of_files, without_place_of_git,
+    check_invoker, command_as, command_of_invoker, environment_as_caller, environment_for,
+    invoking_home, invoking_user, is_caller_unknown, user_of_commands, user_of_files,
+    without_place_of_git,
 };
 pub use look::{Survey, look};
 pub use processes::{Process, Thread, threads};

@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -18,7 +18,7 @@ use crate::programs;
 use crate::supervised::wait_for;
 use host::sys::{self, User, with_files_of};
 use host::user_files::{read_limited, read_whole};
-use host::{Host, Process, environment_for};
+use host::{Host, Process, command_as};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE, exact_option};
 use model::prose::{Prose, prose};
 use model::values::ProcessValue;
@@ -207,12 +207,8 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Answer, Pros
     let Some((program, arguments)) = bytes.split_first() else {
         return Err("there is no program".into());
     };
-    let mut command = Command::new(OsStr::from_bytes(program));
+    let mut command = command_as(OsStr::from_bytes(program), asker.run_as);
     command.args(arguments.iter().map(|word| OsStr::from_bytes(word))).stdin(Stdio::null());
-    if let Some(user) = asker.run_as {
-        command.env_clear().envs(environment_for(Some(user)));
-        sys::run_as(&mut command, user.clone());
-    }
     command.envs(arm.environment.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = directory_of(arm) {
         command.current_dir(Path::new(directory));

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use crate::wire::Bytes;
-use host::environment_for;
+use host::command_as;
 use host::sys::{self, User};
 use model::words::{bytes_of, reason};
 
 /// The path of a program for a process in another directory, relative to the current one.
-pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
+pub fn seen_from(directory: Option<&str>, program: &str) -> Vec<u8> {
     match directory {
         Some(directory) if program.contains('/') => Path::new(directory)
             .join(OsString::from_vec(bytes_of(program)))
@@ -26,7 +25,11 @@ pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
 
 /// Searches the PATH of the program's own environment, with the user's rights. Errors: the program cannot be executed;
 /// the message says why.
-pub fn find(program: &[u8], environment: &[Bytes], run_as: Option<&User>) -> Result<Bytes, String> {
+pub fn find(
+    program: &[u8],
+    environment: &[Vec<u8>],
+    run_as: Option<&User>,
+) -> Result<Vec<u8>, String> {
     let shown = String::from_utf8_lossy(program);
     if program.contains(&b'/') {
         return match executable(Path::new(OsStr::from_bytes(program)), run_as) {
@@ -74,12 +77,8 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     if file.parent()?.file_name()? != "shims" {
         return None;
     }
-    let mut command = std::process::Command::new(&file);
+    let mut command = command_as(&file, run_as);
     command.args(["-c", "import sys; print(sys.executable)"]).stderr(std::process::Stdio::null());
-    if let Some(user) = run_as {
-        command.env_clear().envs(environment_for(Some(user)));
-        sys::run_as(&mut command, user.clone());
-    }
     let output = command.output().ok()?;
     let executable = String::from_utf8(output.stdout).ok()?.trim_end().to_owned();
     executable.starts_with('/').then_some(executable)

@@ -11,13 +11,13 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::programs::find;
 use crate::value::as_user;
 use functions::{ByFunction, Split, is_of_runtime};
-use host::environment_for;
+use host::command_as;
 use host::sys::User;
 use host::user_files::read_whole;
 use model::harness::own_children;
@@ -49,14 +49,15 @@ const CALL: &str = "SYSCALL[";
 /// Calls that are none without valgrind, which hides the vDSO.
 const CLOCKS: [&str; 3] = ["sys_clock_gettime", "sys_gettimeofday", "sys_time "];
 
-/// The working valgrind in PATH, with its version.
+/// The working valgrind in PATH, with its version. The runs' user asks for it: a user may have another one in PATH.
 pub fn found(run_as: Option<&User>) -> Option<InstructionCounter> {
-    let path = environment_for(run_as).into_iter().find(|(name, _)| name == "PATH")?.1;
-    let mut files = std::env::split_paths(&path).map(|directory| directory.join(PROGRAM));
-    let file = files.find(|file| file.is_file())?;
-    let said = Command::new(&file).arg("--version").output().ok()?;
+    let path = std::env::var_os("PATH")?;
+    let entry = [b"PATH=", path.as_bytes()].concat();
+    let file = find(PROGRAM.as_bytes(), &[entry], run_as).ok()?;
+    let mut command = command_as(OsStr::from_bytes(&file), run_as);
+    let said = command.arg("--version").output().ok()?;
     let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    let path = text_of(file.as_os_str().as_bytes());
+    let path = text_of(&file);
     said.status.success().then_some(InstructionCounter::Valgrind { path, version })
 }
 

@@ -109,3 +109,51 @@ fn what_the_caller_may_not_open_is_told_with_a_remedy() {
     let others = bench.path("roots").read_dir().unwrap().count();
     assert_eq!(others, 2);
 }
+
+/// The caller chooses PATH, so none of its programs is root's.
+#[test]
+fn programs_of_the_callers_path_do_not_run_as_root() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    // A directory with this name has the shims of a version manager, which are asked for an interpreter.
+    std::fs::create_dir(bench.path("shims")).unwrap();
+    let asked = bench.path("asked");
+    let planted =
+        format!("#!/bin/sh\necho \"${{0##*/}} $(/usr/bin/id -u)\" >> {}\n", asked.display());
+    let names = [
+        "valgrind",
+        "python3",
+        "git",
+        "cc",
+        "cp",
+        "perf",
+        "systemctl",
+        "systemd-run",
+        "scontrol",
+        "sudo",
+        "doas",
+        "stillwell",
+    ];
+    names.iter().for_each(|name| bench.script(&format!("shims/{name}"), &planted));
+    let variants = "[[variant]]\nname = \"x\"\n[[variant]]\nname = \"y\"\n";
+    let benchmark = "[[benchmark]]\nname = \"b\"\ncommand = \"true\"\n";
+    bench.write("s.toml", &[variants, benchmark].concat());
+    let path = format!("{}:{}", bench.path("shims").display(), std::env::var("PATH").unwrap());
+    let variables = [("SUDO_UID", ANN), ("SUDO_GID", ANN), ("PATH", &*path)];
+    let run = ["run", "-r2", "--decide-on", "instructions", "-o", "r.swell", "true"];
+    call(&bench, &variables, &run);
+    call(&bench, &variables, &["timeit", "--debug-single-value", "-o", "t.swell", "pass"]);
+    call(&bench, &variables, &["noise", "--for", "1ms"]);
+    call(&bench, &variables, &["system"]);
+    let pool = ["pool", "run", "s.toml", "-o", "p", "--runs", "2", "--submit", "true {script}"];
+    let program = ["--program", "shims/stillwell"];
+    call(&bench, &variables, &[&pool[..], &program].concat()).ends_with(0);
+    call(&bench, &variables, &["pool", "task", "p", "0"]).ends_with(0);
+    let asked = bench.read("asked");
+    for name in ["valgrind", "python3"] {
+        assert!(asked.contains(&format!("{name} {ANN}\n")), "{asked}");
+    }
+    assert!(asked.lines().all(|line| line.ends_with(&format!(" {ANN}"))), "{asked}");
+}

@@ -89,3 +89,33 @@ fn each_place_that_opens_files_for_writing_is_known() {
     let found = sources_with(|line| texts.iter().any(|text| line.contains(text)));
     assert_eq!(found, expected.map(|(file, _)| file));
 }
+
+/// Each source that starts a process, and with whose rights. Under sudo the caller chooses `PATH`, and execve(2) gives the
+/// process root back, so a program of `PATH` needs `host::command_as` or a process that has become the caller.
+#[test]
+fn each_place_that_starts_a_process_is_known() {
+    let (own, caller) = ("this program, as root", "the caller; the process has no root");
+    let (user, run) = ("the user of the commands, root with --as-root", "as the run is");
+    let expected = [
+        ("host/guardian/front_end.rs", "this program, as root; without root, sudo or doas"),
+        ("host/invoker.rs", "the caller; the system's programs as root, with a fixed PATH"),
+        ("measure/link/exec.rs", "as the build is, that is the caller"),
+        ("measure/load/kinds.rs", own),
+        ("measure/load/mod.rs", own),
+        ("measure/process.rs", own),
+        ("measure/stepped_clock.rs", run),
+        ("measure/supervised.rs", user),
+        ("measure/watch/mod.rs", run),
+        ("search/pool/queue.rs", caller),
+        ("search/pool/submit.rs", caller),
+        ("stillwell/cmd/manual.rs", caller),
+        ("stillwell/cmd/pool/mod.rs", caller),
+    ];
+    // clippy knows the other names of `Command`; `manual.rs` alone has one.
+    let texts = [" Command::new(", "process::Command::new(", " Process::new("];
+    let found = sources_with(|line| texts.iter().any(|text| line.contains(text)));
+    assert_eq!(found, expected.map(|(file, _)| file));
+    // And what these start with the rights of root.
+    let found = sources_with(|line| line.contains("prepared(&") && line.contains(", false)"));
+    assert_eq!(found, ["stillwell/cmd/mcp/child.rs", "stillwell/cmd/pool/task.rs"]);
+}

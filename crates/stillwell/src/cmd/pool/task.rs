@@ -17,8 +17,8 @@ use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use host::terminal;
 use host::user_files::read_text;
+use host::{invoking_user, sys, terminal};
 use measure::interrupt::Interrupt;
 use measure::supervised;
 use model::words::in_words;
@@ -100,9 +100,14 @@ fn check_suite(manifest: &PoolManifest) -> Result<()> {
     Ok(())
 }
 
-fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString> {
+fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Result<Vec<OsString>> {
     let planned = manifest.tasks[task];
-    let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];
+    // Under sudo the task keeps root, and any process of the caller may have written the manifest.
+    let program = match invoking_user() {
+        Some(_) => sys::own_path().context("cannot find this program")?,
+        None => manifest.program.clone(),
+    };
+    let mut words: Vec<OsString> = vec![program.into(), "bench".into()];
     words.push(manifest.suite.clone().into());
     // One word for each option and its value, because a name may begin with a dash.
     words.push(format!("--only={}", manifest.benchmarks[planned.benchmark].name).into());
@@ -112,7 +117,7 @@ fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString>
     let pins = manifest.commits.iter();
     words.extend(pins.map(|(name, commit)| format!("--pin={name}={commit}").into()));
     words.extend(["-o".into(), record.into()]);
-    words
+    Ok(words)
 }
 
 fn measure(
@@ -124,7 +129,7 @@ fn measure(
     is_interrupted: &mut bool,
 ) -> Result<ExitStatus> {
     let err = out.try_clone().context("cannot open the file for its messages again")?;
-    let command = command(&pool.manifest, task, part);
+    let command = command(&pool.manifest, task, part)?;
     let mut child = supervised::prepared(&command, false)
         .stdin(Stdio::null())
         .stdout(out)
