@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::absent;
 use crate::files::{Foreign, is_gone, reason_unread};
-use crate::journal::{self, Distrusted, Item, Store};
+use crate::journal::{self, Distrusted, Item, Newer, Store};
 use crate::knobs::Undo;
 use crate::processes::pid_of;
 use crate::{Host, shield};
@@ -59,8 +59,8 @@ pub enum Reset {
 
 /// Restores what the journal lists. Errors: another session is tuning, or the journal cannot be read.
 pub fn reset(host: &Host) -> Result<Reset> {
-    try_reset(host).map_err(|error| match error.is::<Distrusted>() {
-        // It has another remedy.
+    try_reset(host).map_err(|error| match error.is::<Distrusted>() || error.is::<Newer>() {
+        // They have other remedies.
         true => error,
         false => error.context("nothing was put back; run `stillwell system reset` again"),
     })

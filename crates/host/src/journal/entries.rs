@@ -33,6 +33,19 @@ pub(super) enum JournalEntry {
     Restoring { paths: Vec<String> },
 }
 
+/// The version of a line that begins a session, whatever else a newer version has in it. `None` in another line.
+pub(super) fn version_of(line: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct AnyEntry {
+        begin: AnyBegin,
+    }
+    #[derive(Deserialize)]
+    struct AnyBegin {
+        version: u32,
+    }
+    serde_json::from_slice(line).ok().map(|AnyEntry { begin: AnyBegin { version } }| version)
+}
+
 /// A file and its original value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,8 +139,11 @@ impl Journal {
         self.items.iter().rfind(|item| item.kept.path == path)
     }
 
-    /// Updates the state with one more line.
+    /// Updates the state with one more line. Errors: the line does not belong there. Whoever finds no session in a journal
+    /// takes it for empty, so each change needs one.
     pub(super) fn take(&mut self, entry: JournalEntry) -> Result<()> {
+        let has_begun = matches!(entry, JournalEntry::Begin(_)) || !self.begun.is_empty();
+        ensure!(has_begun, "it does not begin with a session");
         match entry {
             JournalEntry::Begin(begin) => {
                 ensure!(begin.version == VERSION, "it is of version {}", begin.version);
@@ -178,7 +194,12 @@ impl Journal {
 
     /// Adds a file. The first original stays, unless the path now means another subject.
     fn add(&mut self, name: &str, kept: SavedFile) -> Result<&mut Item> {
-        let knob = knob(name).with_context(|| format!("there is no knob {name:?}"))?;
+        let knob = knob(name).with_context(|| {
+            format!(
+                "there is no knob {name:?}; if another version of Stillwell tuned, run the `stillwell system reset` of \
+                 that version"
+            )
+        })?;
         let path = &kept.path;
         let file = knob.file(path);
         let file = file.with_context(|| format!("{path:?} is no file of the knob {name:?}"))?;

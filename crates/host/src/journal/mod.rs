@@ -12,19 +12,19 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, openat, renameat};
 use rustix::io::Errno;
 
 pub use entries::{Begin, Item, Journal, SavedFile};
-pub use trust::Distrusted;
+pub use trust::{Distrusted, Newer};
 
 use crate::knobs::Knob;
 use crate::processes::Process;
 use crate::shield::ShieldPlan;
 use crate::{Host, fault};
 
-use entries::{JournalEntry, VERSION};
+use entries::{JournalEntry, VERSION, version_of};
 use trust::{check_owner, not_opened};
 
 const NAME: &str = "journal";
@@ -308,7 +308,11 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     // A kill cut off the text after the last newline. The change that it describes had not been made.
     bytes.truncate(bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1));
     let mut journal = Journal::default();
-    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+    let lines = || bytes.split_inclusive(|&byte| byte == b'\n');
+    if let Some(version) = lines().filter_map(version_of).find(|&version| version > VERSION) {
+        return Err(anyhow!("it is of version {version}").context(Newer(shown)));
+    }
+    for (index, line) in lines().enumerate() {
         let entry = serde_json::from_slice(line).map_err(anyhow::Error::from);
         entry
             .and_then(|entry| journal.take(entry))

@@ -27,6 +27,20 @@ impl fmt::Display for Distrusted {
     }
 }
 
+/// A journal of a newer Stillwell. It is the only copy of the old values, so it must not be removed.
+#[derive(Debug)]
+pub struct Newer(pub(super) PathBuf);
+
+impl fmt::Display for Newer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} was written by a newer Stillwell, so nothing was put back; run the `stillwell system reset` of that one",
+            self.0.display()
+        )
+    }
+}
+
 /// The error about a file or directory that cannot be opened. Something of another kind in its place is not ours.
 pub(super) fn not_opened(error: io::Error, shown: &Path, otherwise: String) -> anyhow::Error {
     match Errno::from_io_error(&error) {

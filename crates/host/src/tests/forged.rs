@@ -76,6 +76,40 @@ fn garbage_is_refused() {
     check_refused(|path| append(path, "garbage\n"), "line ");
 }
 
+/// Without its first line nothing tells the boot of the changes, and they look like none.
+#[test]
+fn one_without_a_session_is_refused() {
+    let rest = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        std::fs::write(path, text.split_once('\n').unwrap().1).unwrap();
+    };
+    check_refused(rest, "line 1: it does not begin with a session");
+    let (_directory, host) = tuned();
+    rest(&host.root.join(JOURNAL));
+    let error = format!("{:#}", crate::restore::reset(&host).unwrap_err());
+    assert!(error.contains("it does not begin with a session"), "{error}");
+}
+
+/// The journal has the only copy of the old values, so nobody is told to remove it.
+#[test]
+fn one_of_another_version_is_left_to_that_version() {
+    let newer = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let text = text.replacen("\"version\":1", "\"version\":2,\"more\":[]", 1);
+        std::fs::write(path, text + "{\"unknown\":1}\n").unwrap();
+    };
+    let remedy = "was written by a newer Stillwell, so nothing was put back; run the `stillwell system reset` of that one";
+    check_refused(newer, remedy);
+    let (_directory, host) = tuned();
+    newer(&host.root.join(JOURNAL));
+    let error = format!("{:#}", crate::restore::reset(&host).unwrap_err());
+    assert!(error.contains(remedy) && error.ends_with(": it is of version 2"), "{error}");
+    assert!(!error.contains("remove") && !error.contains("again"), "{error}");
+    let line = r#"{"change":{"knob":"gone","path":"etc/x","old":"x","new":"y","identity":null}}"#;
+    let remedy = "there is no knob \"gone\"; if another version of Stillwell tuned, run the `stillwell system reset`";
+    check_refused(|path| append(path, &format!("{line}\n")), remedy);
+}
+
 #[test]
 fn a_torn_last_line_is_forgotten() {
     let (_directory, host) = tuned();
