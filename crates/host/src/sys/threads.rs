@@ -10,15 +10,28 @@ use rustix::process::{Resource, getrlimit};
 const OTHERS: usize = 4;
 /// A probe only waits.
 const STACK_BYTES: usize = 64 << 10;
+/// What a thread of the analysis takes of the address space: its stack, and glibc's arena (`HEAP_MAX_SIZE`, malloc/arena.c).
+const THREAD_BYTES: u64 = (2 << 20) + (64 << 20);
+/// Address space for all else: the program, its libraries and its data.
+const PROGRAM_BYTES: u64 = 256 << 20;
 
-/// Makes the analysis run on this thread alone if the system refuses other threads (`ulimit -u`, `pids.max`). rayon
-/// makes its threads at first use and panics then; a failed pool cannot be made again, so this is tried before.
+/// Makes the analysis run on this thread alone if the system refuses other threads (`ulimit -u`, `ulimit -v`,
+/// `pids.max`). rayon makes its threads at first use and panics then; a failed pool cannot be made again, so this is
+/// decided before.
 pub fn do_without_threads_if_refused() {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if !can_make(n_threads + OTHERS) {
+    if !has_room_for(n_threads) || !can_make(n_threads + OTHERS) {
         // It fails only if there is a pool already.
         ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().ok();
     }
+}
+
+/// Whether the limits leave address space for so many threads. Trying it would take the space: glibc keeps the stacks of
+/// ended threads.
+fn has_room_for(n_threads: usize) -> bool {
+    let needed = PROGRAM_BYTES + THREAD_BYTES * n_threads as u64;
+    let limits = [Resource::As, Resource::Data].map(|limit| getrlimit(limit).current);
+    limits.into_iter().flatten().all(|bytes| bytes >= needed)
 }
 
 /// The smallest stack on which the program works.

@@ -76,3 +76,25 @@ fn it_measures_without_proc() {
         "stillwell: cannot change this machine without /proc; mount it: mount -t proc proc /proc\n";
     assert_eq!(tuned.stderr, message);
 }
+
+/// The limit counts the stacks of the analysis's threads, which rayon makes after the runs.
+#[test]
+fn little_address_space_is_enough_for_one_thread() {
+    const STEP_KIB: usize = 512;
+    let bench = Bench::new();
+    let limited = |kib: usize, words: &[&str]| {
+        let mut command = bench.command("sh");
+        command.args(["-c", "ulimit -v \"$0\"; exec \"$@\"", &kib.to_string(), STILLWELL]);
+        Ran::from(command.args(words).output().unwrap())
+    };
+    let mut limits = (0..1 << 20).step_by(STEP_KIB);
+    let least = limits.find(|&kib| limited(kib, &["--version"]).code == Some(0)).unwrap();
+    let mut n_whole = 0;
+    for kib in (0..24).map(|n| least + n * STEP_KIB) {
+        std::fs::remove_file(bench.path("r.swell")).ok();
+        let ran = limited(kib, &["run", "-r", "10", "-o", "r.swell", "true", "echo 1"]);
+        assert!(!ran.stderr.contains("rayon"), "{kib} KiB: {ran:#?}");
+        n_whole += usize::from(ran.code == Some(0));
+    }
+    assert!(n_whole > 12, "{n_whole}");
+}
