@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
+use anyhow::{Context as _, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -39,9 +40,11 @@ pub struct Pipes {
 
 impl Streams {
     /// Opens both. Errors: `/dev/null` is missing, or there is no memfd (Linux before 3.17).
-    pub fn open() -> io::Result<Self> {
-        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)?;
+    pub fn open() -> Result<Self> {
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .context("/dev/null")?;
+        let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)
+            .context("a file in memory")?;
         // Append, so a program that reopens the file or seeks cannot overwrite it.
         rustix::fs::fcntl_setfl(&kept, OFlags::APPEND)?;
         Ok(Self { null, kept_stderr: kept.into() })

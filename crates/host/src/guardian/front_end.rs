@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
+use rustix::fs::{Mode, OFlags, open};
+
 use crate::Host;
 use crate::guardian::{Answer, GuardianOrder, GuardianRequest};
 use crate::processes::Process;
@@ -54,7 +56,9 @@ impl Guardian {
         };
         command.args(VERB).arg(root);
         sys::run_as_ourselves(&mut command);
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        let null = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+            .context("cannot open /dev/null for the guardian")?;
+        command.stdin(OwnedFd::from(theirs)).stdout(null);
         let child = command.spawn().context("cannot start the guardian")?;
         // The command holds the guardian's side of the socket. While it is open here, the guardian's end would go
         // unnoticed.

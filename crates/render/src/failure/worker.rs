@@ -1,6 +1,6 @@
 //! Describes the failure of a worker: the arm, the request, the answer, the remedy, and the end of its output.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use crate::failure::{LINE_MAX, exit_in_words};
 use crate::remedies::Audience;
@@ -77,7 +77,9 @@ fn in_words(what: &FailureCause) -> (String, Option<Prose>) {
         FailureCause::Interrupted => ("was interrupted".into(), None),
         FailureCause::System { what, errno } => (
             format!("cannot be used: cannot {what}: {}", cause(*errno)),
-            Some("check the limits on open files and memory (ulimit -a)".into()),
+            // No limit makes a file disappear.
+            (io::Error::from_raw_os_error(*errno).kind() != ErrorKind::NotFound)
+                .then(|| "check the limits on open files and memory (ulimit -a)".into()),
         ),
         FailureCause::Over => ("cannot be asked any more: it has failed before".into(), None),
     }

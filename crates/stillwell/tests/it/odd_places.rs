@@ -44,15 +44,19 @@ fn a_narrow_terminal_has_every_word() {
 
 /// Runs the program where /proc is an empty directory; `None` if that cannot be made here.
 fn without_proc(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
+    without("/proc", bench, arguments)
+}
+
+fn without(directory: &str, bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     // A wrong program may not change the machine either.
-    let empty = "set -e; mount -t tmpfs none /proc; mount -t tmpfs none /run; mount --bind /sys /sys; \
+    let empty = "set -e; mount -t tmpfs none $0; mount -t tmpfs none /run; mount --bind /sys /sys; \
                  mount -o remount,bind,ro /sys; exec \"$@\"";
     let mut command = bench.command("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", empty, "sh", STILLWELL]);
+    command.args(["--mount", "--propagation", "private", "sh", "-c", empty, directory, STILLWELL]);
     let is_made = is_root()
         && bench.command("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success());
     if !is_made {
-        skipped("needs root and mount namespaces, to hide /proc");
+        skipped("needs root and mount namespaces, to hide a directory");
         return None;
     }
     Some(Ran::from(command.args(arguments).output().unwrap()))
@@ -75,6 +79,20 @@ fn it_measures_without_proc() {
     let message =
         "stillwell: cannot change this machine without /proc; mount it: mount -t proc proc /proc\n";
     assert_eq!(tuned.stderr, message);
+}
+
+#[test]
+fn without_dev_the_missing_file_is_named() {
+    let bench = Bench::new();
+    for words in [
+        &["run", "-r", "3", "-o", "r.swell", "true"][..],
+        &["run", "-r", "3", "-o", "r.swell", "--tune=ksm", "true"],
+        &["timeit", "-o", "t.swell", "pass"],
+    ] {
+        let Some(ran) = without("/dev", &bench, words) else { return };
+        let ran = ran.ends_with(2).says(&["/dev/null", "No such file or directory"]);
+        assert!(!ran.stderr.contains("limits"), "{ran:#?}");
+    }
 }
 
 /// The limit counts the stacks of the analysis's threads, which rayon makes after the runs.
