@@ -7,12 +7,13 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::output_file::{NamedFile, check_path};
 use crate::session::{Guard, Opening, Screen, Session, SessionEnd};
 use host::{Survey, invoking_user, terminal};
 use model::spec::RunSpec;
-use model::spec::run::OutputOptions;
+use model::spec::run::{ExecutionOptions, OutputOptions};
 use model::spec::workers::{PyperfOptions, SessionOptions};
-use model::values::{DecideOn, FailOn, exit_code};
+use model::values::{DecideOn, FailOn, OutputTarget, exit_code};
 use record::plan::Plan;
 use record::{EndReason, Readers, Record};
 use render::depth::Depth;
@@ -21,6 +22,7 @@ use render::failure::{Quote, code as code_of, explain as explain_failure};
 
 pub struct Presentation<'a> {
     output: &'a OutputOptions,
+    execution: Option<&'a ExecutionOptions>,
     pyperf: Option<&'a PyperfOptions>,
     fail_on: Option<FailOn>,
     is_verbose: bool,
@@ -30,6 +32,7 @@ impl<'a> Presentation<'a> {
     pub fn of_run(spec: &'a RunSpec) -> Self {
         Self {
             output: &spec.output,
+            execution: Some(&spec.process.execution),
             pyperf: None,
             fail_on: spec.judgement.fail_on,
             is_verbose: spec.display.verbose,
@@ -40,20 +43,46 @@ impl<'a> Presentation<'a> {
         let SessionOptions { output, pyperf, judgement, .. } = options;
         Self {
             output,
+            execution: None,
             pyperf: Some(pyperf),
             fail_on: judgement.fail_on,
             is_verbose: pyperf.verbose,
         }
     }
 
-    /// Refuses exports that could not be written after the session.
+    /// Refuses exports that could not be written after the session, and a file that would replace another.
     pub fn check_exports(&self) -> Result<()> {
-        exports::check(&self.output.exports, self.output.json)
+        let OutputOptions { record, json, exports, .. } = self.output;
+        let append = self.pyperf.and_then(|pyperf| pyperf.append.as_deref());
+        append.map_or(Ok(()), |path| check_path("--append", path))?;
+        let mut others = self.execution.map(files_of_commands).unwrap_or_default();
+        others.extend(append.map(|path| ("--append", path)));
+        exports::check(exports, *json, record.as_deref(), &others)
     }
 
     pub fn screen(&self) -> Screen {
         Screen::new(self.output, self.pyperf)
     }
+
+    fn print(&self, assessment: &Assessment) -> Result<()> {
+        assessment.print(Depth::of(self.is_verbose))?;
+        match self.pyperf {
+            _ if !self.is_verbose => Ok(()),
+            Some(_) => assessment.print_processes(),
+            None => assessment.print_counts(),
+        }
+    }
+}
+
+/// The files that each run reads, writes or removes.
+pub fn files_of_commands(options: &ExecutionOptions) -> Vec<NamedFile<'_>> {
+    let outputs = options.output.iter().filter_map(|output| match output {
+        OutputTarget::File(path) => Some(("--output", Path::new(path))),
+        _ => None,
+    });
+    let input = options.input.as_ref().map(|path| ("--input", Path::new(path)));
+    let value = options.value.value_file.as_ref().map(|path| ("--value-file", Path::new(path)));
+    outputs.chain(input).chain(value).collect()
 }
 
 /// The start of a session of workers.
@@ -89,7 +118,7 @@ fn note_on_rights(record: &Record) -> Option<String> {
 
 /// Shows all finished runs, also after a failure. Returns the exit code.
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
-    let Presentation { output, pyperf, fail_on, is_verbose } = *presentation;
+    let Presentation { output, pyperf, fail_on, .. } = *presentation;
     let assessment = Assessment::read(path)?;
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {
         // The empty record's name is free for the next attempt.
@@ -99,21 +128,15 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     let is_quiet = presentation.screen().is_quiet() || exports::use_stdout(&output.exports);
     let is_text = has_runs && !is_quiet && !output.json;
     let kept = || format!("the runs are in {}", path.display());
-    if is_text {
-        assessment.print(Depth::of(is_verbose)).with_context(kept)?;
-        if is_verbose {
-            match pyperf {
-                Some(_) => assessment.print_processes().with_context(kept)?,
-                None => assessment.print_counts().with_context(kept)?,
-            }
-        }
-    }
+    let printed = if is_text { presentation.print(&assessment) } else { Ok(()) };
     if has_runs {
         exports::write(&output.exports, &assessment).with_context(kept)?;
         if let Some(path) = pyperf.and_then(|pyperf| pyperf.append.as_deref()) {
             exports::append(path, &assessment).with_context(kept)?;
         }
     }
+    // Without a terminal the exports are written nevertheless.
+    printed.with_context(kept)?;
     let code = exit_code_of(end.reason, has_runs, &assessment, fail_on).with_context(kept)?;
     if is_text {
         assessment.print_gate(fail_on, code).with_context(kept)?;

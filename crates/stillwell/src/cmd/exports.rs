@@ -8,7 +8,7 @@ use clap::ValueEnum as _;
 use formats::{Detail, FileFormat, edit};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_one};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
 use host::user_files::in_the_way;
@@ -70,20 +70,22 @@ pub fn use_stdout(options: &ExportOptions) -> bool {
     pairs || by_option(options).any(|(_, path, _)| path == Path::new("-"))
 }
 
-/// Refuses exports that could not be written after the session. With `as_json`, standard output is taken.
-pub fn check(options: &ExportOptions, as_json: bool) -> Result<()> {
+/// Refuses exports that could not be written after the session, or would replace one of these files. With `as_json`,
+/// standard output is taken.
+pub fn check(
+    options: &ExportOptions,
+    as_json: bool,
+    record: Option<&Path>,
+    others: &[NamedFile<'_>],
+) -> Result<()> {
     ensure!(
         !(as_json && use_stdout(options)),
         "--json and an export to - are both for standard output; give the export the name of a file"
     );
-    let wanted = wanted(options)?;
-    let paths: Vec<&Path> = wanted.iter().map(|(_, path, _)| *path).collect();
-    for (index, (option, path, _)) in wanted.into_iter().enumerate() {
-        let is_taken = paths[..index].contains(&path);
-        ensure!(!is_taken, "{option} {}: another export goes there", path.display());
-        check_path(option, path)?;
-    }
-    Ok(())
+    let exports: Vec<NamedFile<'_>> =
+        wanted(options)?.into_iter().map(|(option, path, _)| (option, path)).collect();
+    check_distinct(&[named(&[("-o", record)]), exports.clone()].concat(), others)?;
+    exports.into_iter().try_for_each(|(option, path)| check_path(option, path))
 }
 
 /// The options of a session, with the file of `-o` as an export if its name says so. Errors: the file exists; `-o`

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use rustix::process::{Resource, getrlimit};
 
 use crate::cmd::named_files::expanded;
+use crate::cmd::output_file::NamedFile;
 use crate::cmd::programs::refuse_program;
 use analysis::convert::of_record;
 use analysis::convert::to_record::{self, ImportOptions};
@@ -87,6 +88,12 @@ pub fn records(
     let n_stdin = files.iter().filter(|path| **path == Path::new("-")).count();
     ensure!(n_stdin < 2, "standard input (-) can be read only once");
     Ok(files.into_iter().map(move |path| open(&path, &options, detail)))
+}
+
+/// The named files, which an output must not replace.
+pub fn inputs(verb: &FilesVerb) -> Vec<NamedFile<'_>> {
+    let files = verb.files.iter().filter(|path| *path != Path::new("-"));
+    files.map(|path| ("the input", path.as_path())).collect()
 }
 
 impl InputFile {

@@ -2,21 +2,66 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
 use host::terminal;
-use host::user_files::directory_of;
+use host::user_files::{directory_of, open_to_read};
 use host::{UserDirectory, invoking_user};
+use record::START;
 
-/// Refuses a directory, and a file whose directory does not exist. Keeps the directory open for [`write_one`].
+/// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
+const LINKS_MAX: usize = 40;
+/// First bytes of a gzip file (RFC 1952).
+const GZIP_START: &[u8] = &[0x1f, 0x8b];
+
+/// The option that names a file, and the path.
+pub type NamedFile<'a> = (&'a str, &'a Path);
+
+/// The files of the given options, without the options that are not given.
+pub fn named<'a>(options: &[(&'static str, Option<&'a Path>)]) -> Vec<NamedFile<'a>> {
+    options.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect()
+}
+
+/// Refuses two of these outputs that are one file, and an output that is one of `others`, which commands write to or
+/// somebody reads. Links are followed, and the files need not exist.
+pub fn check_distinct(outputs: &[NamedFile<'_>], others: &[NamedFile<'_>]) -> Result<()> {
+    for (index, (option, path)) in outputs.iter().enumerate() {
+        let Some(place) = place_of(path) else { continue };
+        let mut before = outputs[..index].iter().chain(others);
+        if let Some((other, named)) = before.find(|it| place_of(it.1).as_ref() == Some(&place)) {
+            let (path, named) = (path.display(), named.display());
+            bail!("{option} {path}: {other} {named} is the same file; choose another name");
+        }
+    }
+    Ok(())
+}
+
+/// The place by which two names of a file are equal; `None` for a device or a FIFO, which any number may write to.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    match target_of(path) {
+        Target::Stdout => Some("-".into()),
+        Target::Stderr => Some("/dev/stderr".into()),
+        Target::Opened => None,
+        Target::Replaced => {
+            let file = end_of_links(path);
+            let directory = directory_of(&file).canonicalize().ok();
+            let place = directory.zip(file.file_name()).map(|(it, name)| it.join(name));
+            Some(place.unwrap_or(file))
+        }
+    }
+}
+
+/// Refuses a directory, a file whose directory does not exist, and a file of measurements. Keeps the directory open for
+/// [`write_one`].
 pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
@@ -25,8 +70,8 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     if target_of(path) == Target::Replaced {
         let cannot_write = || format!("{option} {shown}: cannot write");
         let followed = followed(path);
-        let followed = followed.as_deref().unwrap_or(path);
-        let (opened, name) = directory_and_name(followed).with_context(cannot_write)?;
+        refuse_measurements(&followed).with_context(cannot_write)?;
+        let (opened, name) = directory_and_name(&followed).with_context(cannot_write)?;
         opened.check_place(name).with_context(cannot_write)?;
         if has_files_of_another() {
             let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,9 +106,9 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         return Ok(stream.flush()?);
     }
     refuse_strange_link(path)?;
-    let followed = followed(path);
-    let path = followed.as_deref().unwrap_or(path);
-    let (directory, name) = directory_and_name(path)?;
+    let path = followed(path);
+    refuse_measurements(&path)?;
+    let (directory, name) = directory_and_name(&path)?;
     directory.replace(name, 0o644, |file| {
         let mut buffer = BufWriter::new(file);
         export(&mut buffer)?;
@@ -72,8 +117,39 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
 }
 
 /// The target of a link. Links are followed, not replaced, but not with the rights that sudo lends.
-fn followed(path: &Path) -> Option<PathBuf> {
-    if has_files_of_another() { None } else { path.canonicalize().ok() }
+fn followed(path: &Path) -> PathBuf {
+    if has_files_of_another() { path.into() } else { end_of_links(path) }
+}
+
+/// The file that a link leads to, which need not exist.
+fn end_of_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = path.read_link() else { break };
+        path = directory_of(&path).join(target);
+    }
+    path
+}
+
+/// Refuses to replace a record or another file of Stillwell's own data, which no command can write again.
+fn refuse_measurements(path: &Path) -> Result<()> {
+    ensure!(
+        !is_of_measurements(path).unwrap_or(false),
+        "this file has measurements of Stillwell, which would be lost; choose another name"
+    );
+    Ok(())
+}
+
+/// Whether a file begins as our records, profiles, manifests and histories, perhaps compressed.
+fn is_of_measurements(path: &Path) -> io::Result<bool> {
+    let beginning = START.trim_end_matches('"');
+    let mut file = BufReader::new(open_to_read(path)?);
+    let is_packed = file.fill_buf()?.starts_with(GZIP_START);
+    let text: Box<dyn Read> =
+        if is_packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
+    let mut start = Vec::new();
+    text.take(beginning.len() as u64).read_to_end(&mut start)?;
+    Ok(start == beginning.as_bytes())
 }
 
 /// The way to write to a path.

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::open::{self, FileContent, InputFile};
+use crate::cmd::open::{self, FileContent, InputFile, inputs};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
 use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
@@ -60,7 +60,7 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
             None => metadata(&verb.files, verb.json),
         };
     }
-    exports::check(&verb.exports, verb.json)?;
+    exports::check(&verb.exports, verb.json, None, &inputs(&verb.files))?;
     let files = open::all(&verb.files, Detail::Everything)?;
     let n_files = files.len();
     ensure!(

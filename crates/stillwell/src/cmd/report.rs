@@ -8,7 +8,7 @@ use formats::Detail;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::open;
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::output_file::{check_distinct, check_path, write_one};
 use crate::cmd::print::print;
 use analysis::report::{ReportInput, report as report_data};
 use host::user_files::open_to_read;
@@ -28,12 +28,12 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
         Some(output) => (output.clone(), true),
         None => (beside(&verb.files)?, false),
     };
+    refuse_input(verb, &output)?;
     if is_named {
         check_path("-o", &output)?;
     } else {
         refuse_other_page(&output)?;
     }
-    refuse_input(verb, &output)?;
     let mut all = Vec::new();
     for opened in open::all(&verb.files, Detail::Everything)? {
         all.push(Assessment::of(opened?.into_record()?));
@@ -90,13 +90,7 @@ fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
     let shown = output.display();
     let is_record = output.extension().is_some_and(|extension| extension == "swell");
     ensure!(!is_record, "-o {shown}: that is the name of a record; a page ends with .html");
-    let Ok(output) = output.canonicalize() else { return Ok(()) };
-    let is_input = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == output);
-    ensure!(
-        !verb.files.files.iter().any(is_input),
-        "-o {shown}: the page would replace its own data"
-    );
-    Ok(())
+    check_distinct(&[("-o", output)], &open::inputs(&verb.files))
 }
 
 pub fn write(to: &mut dyn std::io::Write, all: &[Assessment], title: Option<&str>) -> Result<()> {

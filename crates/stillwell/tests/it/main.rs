@@ -55,6 +55,7 @@ mod manual;
 mod mcp;
 mod odd_places;
 mod other_files;
+mod overwriting;
 mod pool;
 mod privacy;
 mod privileges;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Error, Result};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites::BuildInterrupted;
 use analysis::verdict::GateAnswer;
@@ -49,10 +49,7 @@ const SIDES: [&str; 2] = ["base", "head"];
 /// Measures the programs that differ, and writes the verdict. Returns the exit code.
 pub fn gate(verb: &GateVerb) -> Result<u8> {
     verb.alpha.map(defaults::alpha).transpose()?;
-    let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
-    for (option, path) in files.into_iter().chain([("--report", &verb.report)]) {
-        path.as_ref().map_or(Ok(()), |path| check_path(option, path))?;
-    }
+    check_files(verb)?;
     if let Some(ceiling) = fail_on(verb).above.filter(|_| verb.decide_on != Some(DecideOn::Value)) {
         let unit = verb.decide_on.map_or(ValueUnit::Time, DecideOn::unit);
         ceiling.check(unit, Better::Lower).map_err(Error::msg)?;
@@ -205,8 +202,10 @@ fn write_result(
     let has_open = rows.iter().any(|row| row.answer == GateAnswer::Undecided);
     let short_budget = result.short_budget.filter(|_| has_open);
     let result = GateResult { code, short_budget, ..result };
-    print(&pull_request::remarks(&result))?;
+    let printed = print(&pull_request::remarks(&result));
     write_files(verb, &result)?;
+    // Without a terminal the files are written nevertheless.
+    printed?;
     if let Some(page) = verb.report.as_ref().filter(|_| measured.times.is_none()) {
         let shown = page.display();
         writeln!(terminal::stderr(), "stillwell: no page {shown}: nothing was measured alone").ok();
@@ -228,6 +227,18 @@ fn unmeasured(pairs: &[Pair], measured: &Measured) -> Vec<String> {
 /// Whether a session has come to its end.
 fn is_answer(code: u8) -> bool {
     [exit_code::SUCCESS, exit_code::CHECK_FAILED, exit_code::UNDECIDED].contains(&code)
+}
+
+/// Refuses files that could not be written, and one that would replace another.
+fn check_files(verb: &GateVerb) -> Result<()> {
+    let files = named(&[
+        ("--markdown", verb.markdown.as_deref()),
+        ("--junit", verb.junit.as_deref()),
+        ("--json", verb.json.as_deref()),
+        ("--report", verb.report.as_deref()),
+    ]);
+    check_distinct(&files, &named(&[("-o", verb.record.as_deref())]))?;
+    files.into_iter().try_for_each(|(option, path)| check_path(option, path))
 }
 
 /// Writes the files of a gate that could not begin.

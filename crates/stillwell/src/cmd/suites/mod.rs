@@ -14,7 +14,6 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
-use crate::cmd::exports;
 use crate::cmd::frameworks::{self, KnownPrograms, with_kept_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::session::{Guard, instruction_counters, surroundings, told_gap};
@@ -71,6 +70,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     if spec.suite.suite_schema {
         return list::schema();
     }
+    Presentation::of_workers(&spec.session).check_exports()?;
     let survey = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
         refuse_with_resume(verb)?;
@@ -84,7 +84,6 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         return guard.restore(code);
     }
     let path = suite_path(spec).context("a suite file is needed")?;
-    exports::check(&spec.session.output.exports, spec.session.output.json)?;
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
     let mut suite = read.decide(verb, &builder, known, &survey);

@@ -10,7 +10,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
 
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::conclusion::files_of_commands;
+use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run_session::{conclude_failed, measure_profiled};
 use crate::session::{self, SampledSession};
@@ -175,13 +176,15 @@ fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<(
     write_one(path, export).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Refuses unwritable files before anything is measured.
+/// Refuses unwritable files, and a file that would replace another, before anything is measured.
 fn check_paths(verb: &WhyVerb) -> Result<()> {
-    let paths = [("--folded", &verb.folded), ("--report", &verb.report)];
-    for (option, path) in paths {
-        path.as_deref().map_or(Ok(()), |path| check_path(option, path))?;
-    }
-    Ok(())
+    let profile = verb.record.as_deref().map(path_of);
+    let pages =
+        named(&[("--folded", verb.folded.as_deref()), ("--report", verb.report.as_deref())]);
+    let kept = named(&[("-o", verb.record.as_deref()), ("the profile", profile.as_deref())]);
+    let commands = files_of_commands(&verb.process.execution);
+    check_distinct(&[kept, pages.clone()].concat(), &commands)?;
+    pages.into_iter().try_for_each(|(option, path)| check_path(option, path))
 }
 
 fn session_of(verb: &WhyVerb, commands: Vec<String>) -> Result<RunVerb> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
@@ -47,15 +47,17 @@ impl SuiteSession<'_> {
             code = if is_interrupted { code } else { exit_code::ERROR };
         }
         if let Some(judged) = judged {
-            if is_text {
-                judged.print(Depth::of(spec.session.pyperf.verbose))?;
-            }
-            exports::write(&output.exports, &judged)?;
+            let kept = || format!("the runs are in {}", directory.display());
+            let depth = Depth::of(spec.session.pyperf.verbose);
+            let printed = if is_text { judged.print(depth) } else { Ok(()) };
+            exports::write(&output.exports, &judged).with_context(kept)?;
+            // Without a terminal the exports are written nevertheless.
+            printed.with_context(kept)?;
             if output.json {
-                judged.print_document(self.error(code, &failures).as_ref())?;
+                judged.print_document(self.error(code, &failures).as_ref()).with_context(kept)?;
             }
             if is_text && !spec.suite.is_gate {
-                judged.print_gate(fail_on, code)?;
+                judged.print_gate(fail_on, code).with_context(kept)?;
             }
         } else {
             self.clear(directory);
