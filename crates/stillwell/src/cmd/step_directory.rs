@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, bail, ensure};
 use clap::Args;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ pub(super) struct StepFiles {
 
 impl StepFiles {
     /// The error about a directory without this work.
-    pub(super) fn missing(&self, directory: &Path) -> anyhow::Error {
+    pub(super) fn missing(&self, directory: &Path) -> Error {
         let work = self.work.trim_start_matches("a ");
         ErrorCode::NotFound.error(format!("there is no {work} in {}", directory.display()))
     }
@@ -149,6 +149,18 @@ pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     let message = format!("interrupted; go on with `stillwell {verb} --resume {shown}`");
     writeln!(terminal::stderr(), "stillwell: {message}").ok();
     message
+}
+
+/// Adds to an error of files, such as a full disk, how to continue the work.
+pub(super) fn with_way_on(error: Error, verb: &str, directory: &Path) -> Error {
+    let shown = directory.to_string_lossy();
+    let shown = shell_words::quote(&shown);
+    match ErrorCode::of(&error) {
+        ErrorCode::Io | ErrorCode::RecordFull => error.context(format!(
+            "what had finished is kept, and `stillwell {verb} --resume {shown}` goes on with it"
+        )),
+        _ => error,
+    }
 }
 
 /// Refuses an option that would not change resumed work, which keeps its rules.

@@ -84,3 +84,16 @@ fn an_export_that_does_not_fit_keeps_the_record_and_the_old_file() {
     assert_eq!(bench.read("out.json"), "old\n");
     bench.stillwell(&["show", "whole.swell"]).ends_with(0);
 }
+
+#[test]
+fn a_race_says_how_it_goes_on_after_a_full_disk() {
+    let bench = Bench::new();
+    let race = "race --budget 3s -o disk/race -L n 1,2,3 'echo {n}'";
+    let script =
+        format!("$0 {race}; code=$?; cp -r disk/race kept; touch disk/r.swell; (exit $code)");
+    let Some(ran) = on_small_disk(&bench, "60k", &script) else { return };
+    let ran = ran.ends_with(2).says(&["what had finished is kept", "race --resume "]);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    bench.stillwell(&["race", "--resume", "kept", "--style", "none"]);
+    assert!(bench.path("kept/ended").exists(), "{ran:#?}");
+}

@@ -103,8 +103,14 @@ fn ends(verb: &BisectVerb) -> Result<(&str, &str)> {
     ends.context("GOOD and BAD are missing")
 }
 
+fn search(verb: &BisectVerb, state: BisectState) -> Result<u8> {
+    let directory = state.directory.clone();
+    let ended = search_to_end(verb, state);
+    ended.map_err(|error| step_directory::with_way_on(error, "bisect", &directory))
+}
+
 /// Searches to the end. Each observation is saved before the next step.
-fn search(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
+fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     let here = Path::new(&state.manifest.here);
     let report = verb.report.as_deref().map(|report| here.join(report));
     report.as_deref().map_or(Ok(()), |report| check_path("--report", report))?;

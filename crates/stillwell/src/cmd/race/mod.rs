@@ -14,7 +14,7 @@ use crate::cmd::rights;
 use crate::cmd::step_directory::digest_of;
 use crate::cmd::step_directory::{
     StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume,
-    require_same_request, usual_directory,
+    require_same_request, usual_directory, with_way_on,
 };
 use crate::cmd::suite_commands::KeptSuite;
 use crate::session::drawn_seed;
@@ -164,8 +164,13 @@ fn absolute(directory: &Path) -> Result<PathBuf> {
         .with_context(|| format!("cannot make {} absolute", directory.display()))
 }
 
+fn run(verb: &RaceVerb, state: RaceState, contest: &Contest) -> Result<u8> {
+    let directory = state.directory.clone();
+    race_to_end(verb, state, contest).map_err(|error| with_way_on(error, "race", &directory))
+}
+
 /// Races to the end. Each round is saved before the next one.
-fn run(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
+fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
     let manifest = state.manifest.clone();
     let plan = &contest.plan;
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
