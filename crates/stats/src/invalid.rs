@@ -52,8 +52,12 @@ impl fmt::Display for Invalid {
         match self {
             Self::Empty => write!(f, "no values"),
             Self::TooFew { need, got } => write!(f, "needs at least {need} values, got {got}"),
-            Self::NotFinite { index } => write!(f, "value {index} is not a finite number"),
-            Self::NotPositive { index } => write!(f, "value {index} is not above zero"),
+            Self::NotFinite { index } => {
+                write!(f, "the value at index {index} is not a finite number")
+            }
+            Self::NotPositive { index } => {
+                write!(f, "the value at index {index} is not above zero")
+            }
             Self::Lengths { left, right } => write!(f, "lengths differ: {left} and {right}"),
             Self::OutOfRange { name, value } => write!(f, "{name} is out of range: {value}"),
             Self::NoSpread => write!(f, "all values are equal"),

@@ -21,7 +21,7 @@ pub use guard::{Guard, Voice};
 pub use opening::{Opening, SampledSession, VisitOpening};
 pub use progress::LineClock;
 pub use screen::Screen;
-pub use state::SessionState;
+pub use state::{SessionState, unfit};
 pub use steps::{Session, SessionEnd};
 pub use surroundings::{bare_surroundings, instruction_counters, surroundings, told_gap};
 pub use visits::{EndedVisit, Visit, VisitLimits};

@@ -1,13 +1,16 @@
 //! The state of a session: everything that its decisions depend on.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Error, Result};
+use stats::Invalid;
 
 use analysis::launches::Launches;
 use analysis::live::LiveTimes;
 use analysis::walls::Walls;
 use analysis::watch::SessionComparisons;
+use model::prose;
 use record::plan::{BlockRule, Plan, Stopping};
 use record::{RecordLine, RecordTail, Row};
+use render::remedies::Audience;
 
 /// The rows so far, and the data for decisions.
 #[derive(Debug)]
@@ -26,6 +29,20 @@ pub struct SessionState {
     pub(super) next_block: u32,
     /// End of the last run, ns after the start of the session's clock.
     pub(super) ended_ns: u64,
+}
+
+/// The error about values that cannot be compared, with what to do.
+pub fn unfit(plan: &Plan, why: Invalid) -> Error {
+    let is_not_positive = matches!(why, Invalid::NotPositive { .. });
+    let error = Error::new(why);
+    if !is_not_positive {
+        return error.context("the times are unfit for a comparison");
+    }
+    let audience = Audience::of(plan);
+    error.context(audience.words(&prose![
+        "commands are compared by the ratio of their values, which have to be above zero; let another metric decide \
+         with " DecideOn ", or measure without a verdict by --runs"
+    ]))
 }
 
 impl SessionState {
@@ -87,9 +104,9 @@ impl SessionState {
     }
 
     /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
-    pub(super) fn look(&mut self) -> Result<bool> {
+    pub(super) fn look(&mut self, plan: &Plan) -> Result<bool> {
         let Some(watch) = &mut self.watch else { return Ok(false) };
-        watch.take(&self.walls).context("the times are unfit for a comparison")
+        watch.take(&self.walls).map_err(|why| unfit(plan, why))
     }
 
     pub fn watch(&self) -> Option<&SessionComparisons> {

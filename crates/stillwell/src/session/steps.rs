@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::session::forecast::BudgetForecast;
 use crate::session::progress::ProgressLine;
-use crate::session::state::SessionState;
+use crate::session::state::{SessionState, unfit};
 use host::{shield, terminal};
 use measure::clock::monotonic_ns;
 use measure::noise::{RunInterval, RunTracer};
@@ -74,22 +74,22 @@ impl Session<'_> {
         if self.state.watch.is_none() {
             return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
         }
-        if !self.state.look()? {
+        if !self.state.look(self.plan)? {
             return Ok(None);
         }
         let SessionState { walls, watch, .. } = &self.state;
         let Some(watch) = watch else { return Ok(None) };
-        let unfit = "the times are unfit for a comparison";
+        let unfit = |why| unfit(self.plan, why);
         // A suite judges its benchmarks together.
         let decides = self.plan.suite.is_none() && watch.is_decided();
         let (.., budget_ns) = self.plan.blocks.bounds();
         let is_sized = || self.state.is_sized(self.plan, budget_ns, &watch.awaited());
-        if decides && is_sized().context(unfit)? {
+        if decides && is_sized().map_err(unfit)? {
             return is_end(EndReason::Decided);
         }
         // At the error rate of the interim analysis, because its result decides about the end.
         if let Some(precision) = self.plan.precision
-            && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).context(unfit)?
+            && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).map_err(unfit)?
         {
             return is_end(EndReason::Precise);
         }

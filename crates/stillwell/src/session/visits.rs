@@ -38,7 +38,7 @@ impl SessionState {
     pub fn from_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
-        state.look()?;
+        state.look(plan)?;
         Ok(state)
     }
 

@@ -112,3 +112,16 @@ fn a_quantile_of_the_slow_end_says_how_many_runs_it_needs() {
     assert!(verbose.contains("p90 1.300 [1.300 … 1.300]"), "{verbose}");
     assert!(verbose.contains("p95 needs 72 runs") && !verbose.contains("p99"), "{verbose}");
 }
+
+/// A comparison is by ratios. The session ends in order, and its record says so.
+#[test]
+fn a_value_that_is_not_above_zero_ends_the_session_with_a_remedy() {
+    let bench = Bench::new();
+    let value = ["--value", "score: ([-0-9.]+)", "echo score: 5", "echo score: -1"];
+    let ran = bench.run(&value).ends_with(2);
+    ran.says(&["r.swell", "values, which have to be above zero", "--decide-on", "--runs"]);
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0);
+    assert!(!shown.stdout.contains("killed, or still running"), "{shown:#?}");
+    let ran = bench.read("r.swell");
+    assert!(ran.ends_with("{\"event\":\"end\",\"reason\":\"failed\"}\n"), "{ran}");
+}

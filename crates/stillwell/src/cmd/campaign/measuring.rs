@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tempfile::NamedTempFile;
 
 use crate::cmd::assessment::Assessment;
@@ -13,6 +13,7 @@ use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run_session::measure_quietly;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
 use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use crate::session::unfit;
 use analysis::trial::TrialOutcome;
 use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
 use model::spec::answer::AnswerOptions;
@@ -280,8 +281,8 @@ fn measured_session(
         found.and_then(gain_of)
     };
     let gains = (0..n_programs).map(of).collect();
-    let trial =
-        trial_outcome(&assessment.record).context("the times are unfit for a comparison")?;
+    let plan = &assessment.record.header.plan;
+    let trial = trial_outcome(&assessment.record).map_err(|why| unfit(plan, why))?;
     Ok(MeasuredSession { record: path, gains, audit, trial })
 }
 

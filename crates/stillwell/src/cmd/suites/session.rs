@@ -9,12 +9,13 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
+use stats::Stream;
 use stats::sequential::{SequentialTest, holm_shares};
-use stats::{Invalid, Stream};
 
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::session::{
     Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
+    unfit,
 };
 use analysis::watch::SharedAlpha;
 use host::{Survey, terminal};
@@ -218,10 +219,10 @@ impl SuiteSession<'_> {
                 let is_decided = !judged.is_empty() && judged.iter().all(SharedAlpha::is_settled);
                 let plan = &entry.member.plan;
                 let is_due = entry.is_open() && (!has_suspects || at == visited);
-                Ok(is_decided && is_due && state.is_sized(plan, budget_ns, &judged)?)
+                let is_sized = || state.is_sized(plan, budget_ns, &judged);
+                Ok(is_decided && is_due && is_sized().map_err(|why| unfit(plan, why))?)
             })
-            .collect::<Result<_, Invalid>>()
-            .context("the times are unfit for a comparison")?;
+            .collect::<Result<_>>()?;
         for (entry, is_decided) in self.entries.iter_mut().zip(is_decided) {
             if is_decided {
                 entry.end = Some(EndReason::Decided);
