@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::git::{git, git_with};
+use crate::cmd::git::{git, git_with, unshallow_remedy};
 use model::spec::suite::{Build, LinkOrder, Variant};
 
 /// Digits of an abbreviated commit.
@@ -22,6 +22,11 @@ pub struct NamedCommit {
     pub name: String,
     /// Full id.
     pub id: String,
+}
+
+/// Why two revisions have no merge base.
+pub fn no_common_ancestor(top: &Path, one: &str, other: &str) -> String {
+    format!("{one} and {other} have no common ancestor{}", unshallow_remedy(top))
 }
 
 /// The current directory in its repository.
@@ -77,7 +82,10 @@ impl Place {
     pub fn commit(&self, revision: &str) -> Result<String> {
         let wanted = format!("{revision}^{{commit}}");
         let id = git(&self.top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
-        id.with_context(|| format!("there is no commit {revision:?} in {}", self.top.display()))
+        id.with_context(|| {
+            let remedy = unshallow_remedy(&self.top);
+            format!("there is no commit {revision:?} in {}{remedy}", self.top.display())
+        })
     }
 
     fn one(&self, revision: &str) -> Result<NamedCommit> {
@@ -94,7 +102,7 @@ impl Place {
         let (from, to) = (or_head(from), or_head(to.trim_start_matches('.')));
         let (from_id, to_id) = (self.commit(&from)?, self.commit(&to)?);
         let base = git(&self.top, &["merge-base", &from_id, &to_id])
-            .with_context(|| format!("{from} and {to} have no common ancestor"))?;
+            .with_context(|| no_common_ancestor(&self.top, &from, &to))?;
         let range = format!("{from_id}..{to_id}");
         let listed = git(&self.top, &["rev-list", "--reverse", "--topo-order", &range])?;
         let ids: Vec<&str> = std::iter::once(&*base).chain(listed.lines()).collect();

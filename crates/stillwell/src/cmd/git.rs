@@ -11,6 +11,14 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
     git_with(directory, arguments, &[])
 }
 
+/// The end of an error about commits that are not there: a shallow clone lacks most of them.
+pub fn unshallow_remedy(directory: &Path) -> &'static str {
+    match git(directory, &["rev-parse", "--is-shallow-repository"]).as_deref() {
+        Ok("true") => "; this clone is shallow, `git fetch --unshallow` gets the older commits",
+        _ => "",
+    }
+}
+
 /// [`git`] with these variables.
 pub fn git_with(
     directory: &Path,

@@ -46,6 +46,25 @@ fn labels(bench: &Bench, record: &str) -> Vec<String> {
 }
 
 #[test]
+fn commits_that_a_shallow_clone_lacks_have_a_remedy() {
+    let Some(bench) = repository() else { return };
+    let origin = format!("file://{}", bench.path(".").display());
+    git(&bench, &["tag", "c1", "HEAD~2"]);
+    git(&bench, &["clone", "-q", "--depth", "1", &origin, "shallow"]);
+    let below = |arguments: &[&str]| {
+        let mut command = bench.command(STILLWELL);
+        command.current_dir(bench.path("shallow")).args(arguments);
+        let remedy = "; this clone is shallow, `git fetch --unshallow` gets the older commits";
+        Ran::from(command.output().unwrap()).ends_with(2).says(&[remedy]);
+    };
+    below(&["bisect", "HEAD~2", "HEAD", "--", "true"]);
+    below(&["run", "--revisions", "HEAD~2,HEAD", "true"]);
+    git(&bench, &["-C", "shallow", "fetch", "-q", "--depth", "1", "origin", "tag", "c1"]);
+    below(&["bisect", "c1", "HEAD", "--", "true"]);
+    below(&["run", "--revisions", "c1..HEAD", "true"]);
+}
+
+#[test]
 fn a_command_runs_in_the_build_of_each_revision() {
     let Some(bench) = repository() else { return };
     let words = ["run", "--revisions", "HEAD~1,HEAD", "--build", BUILD, "-r2", "-o", "../r.swell"];

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::bisect::state::BisectRange;
-use crate::cmd::commits::Place;
+use crate::cmd::commits::{Place, no_common_ancestor};
 use crate::cmd::git::git;
 use host::terminal;
 use search::bisection::Commit;
@@ -25,7 +25,7 @@ pub(super) fn range_of(
     let (good_id, bad_id) = (place.commit(good)?, place.commit(bad)?);
     ensure!(good_id != bad_id, "{good} and {bad} are the same commit");
     let base = git(&place.top, &["merge-base", &good_id, &bad_id])
-        .with_context(|| format!("{good} and {bad} have no common ancestor"))?;
+        .with_context(|| no_common_ancestor(&place.top, good, bad))?;
     ensure!(base != bad_id, "{bad} is an ancestor of {good}; swap them: GOOD is the older one");
     if base != good_id {
         let shown = &base[..base.len().min(12)];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::commits::SHORT;
-use crate::cmd::git::git;
+use crate::cmd::git::{git, unshallow_remedy};
 use crate::cmd::suites;
 use host::terminal;
 use model::spec::GateVerb;
@@ -24,11 +24,7 @@ fn merge_base(here: &Path, revision: &str) -> Result<String> {
         format!("--base: there is no branch or commit {revision:?} here; `git fetch origin` gets those of the remote")
     })?;
     git(here, &["merge-base", "--end-of-options", revision, "HEAD"]).with_context(|| {
-        let is_shallow = git(here, &["rev-parse", "--is-shallow-repository"]);
-        let remedy = match is_shallow.is_ok_and(|answer| answer == "true") {
-            true => "; this clone is shallow, `git fetch --unshallow` gets it",
-            false => "",
-        };
+        let remedy = unshallow_remedy(here);
         format!("--base: {revision} and HEAD have no common commit here{remedy}")
     })
 }
