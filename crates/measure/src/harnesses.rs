@@ -16,10 +16,11 @@ use tempfile::TempDir;
 
 use crate::programs;
 use crate::supervised::wait_for;
+use crate::worker::WORKER_ARGUMENT;
 use host::sys::{self, User, with_files_of};
 use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, command_as};
-use model::harness::{Harness, HarnessOutput, RESULT_FILE, exact_option};
+use model::harness::{Harness, HarnessOutput, RESULT_FILE, contains, exact_option};
 use model::prose::{Prose, prose};
 use model::values::ProcessValue;
 use model::words::{bytes_of, reason};
@@ -49,14 +50,20 @@ pub fn recognise(arm: &Arm, asker: Asker<'_>) -> Result<Option<Harness>, Prose> 
     // A matching name proves nothing for scripts, so they are asked too. For `java -jar FILE`, the benchmarks are in
     // the jar.
     let jars = arm.argv.iter().filter(|word| word.ends_with(".jar"));
-    let jars = jars.map(|jar| Path::new(directory_of(arm).unwrap_or_default()).join(jar));
-    let files = std::iter::once(file).chain(jars);
+    let files = std::iter::once(file).chain(jars.map(|jar| file_in_command(arm, jar)));
     let bytes: Vec<u8> = files.flat_map(|file| program(file.as_ref())).collect();
     let mut may_be = Harness::ALL.into_iter().filter(|it| it.may_have_made(&bytes, &arm.argv));
     let Some(first) = may_be.next() else { return Ok(None) };
     let answer = answer(first, arm, asker)?;
     let mut asked = std::iter::once(first).chain(may_be);
     Ok(asked.find(|harness| harness.has_answered(&answer)))
+}
+
+/// Whether a program may speak the worker protocol: its file, or a script in its command, has the protocol's argument.
+pub fn may_be_worker(arm: &Arm, run_as: Option<&User>) -> bool {
+    let scripts = arm.argv.iter().skip(1).map(|word| file_in_command(arm, word));
+    let mut files = file_of(arm, run_as).into_iter().chain(scripts);
+    files.any(|file| file.is_file() && contains(&program(&file), WORKER_ARGUMENT.as_bytes()))
 }
 
 /// Why a program cannot do a number of iterations. Errors: as of [`recognise`].
@@ -76,10 +83,11 @@ fn answer(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<String, Prose
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Whether a file may be a program of a framework.
+/// Whether a file may be a program of a framework, or one that speaks the worker protocol.
 pub fn is_marked(path: &Path) -> bool {
     let bytes = program(path);
     Harness::ALL.into_iter().any(|harness| harness.may_have_made(&bytes, &[]))
+        || contains(&bytes, WORKER_ARGUMENT.as_bytes())
 }
 
 fn program(path: &Path) -> Vec<u8> {
@@ -178,6 +186,10 @@ pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDi
         Some(user) => with_files_of(user, tempfile::tempdir),
         None => tempfile::tempdir(),
     }
+}
+
+fn file_in_command(arm: &Arm, word: &str) -> PathBuf {
+    Path::new(directory_of(arm).unwrap_or_default()).join(word)
 }
 
 fn directory_of(arm: &Arm) -> Option<&str> {

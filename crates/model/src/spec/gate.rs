@@ -15,7 +15,7 @@ use crate::values::{CounterChoice, DecideOn, FailOn, NamePattern, Percent, TimeS
 )]
 pub struct GateVerb {
     /// Benchmark programs, as paths in each tree (NAME also means the newest NAME-HASH of Cargo), or commands in one word
-    /// [default: all programs of known frameworks in both trees]
+    /// [default: all programs of known frameworks and of the worker protocol in both trees]
     #[arg(value_name = "PROGRAM")]
     pub programs: Vec<String>,
     /// Compare HEAD with its merge base with this revision. Each is checked out in a work tree of its own and built there

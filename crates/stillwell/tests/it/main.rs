@@ -36,6 +36,7 @@ mod files;
 mod gate;
 mod gate_counts;
 mod gate_failures;
+mod gate_programs;
 mod guardian;
 mod hanging;
 mod harnesses;

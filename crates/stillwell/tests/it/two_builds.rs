@@ -14,7 +14,7 @@ fn root() -> &'static Path {
 }
 
 /// Compiles one of the tests' programs in C.
-fn compile(bench: &Bench, source: &str, define: &str, name: &str) {
+pub fn compile(bench: &Bench, source: &str, define: &str, name: &str) {
     let source = root().join("crates/stillwell/tests/it").join(source);
     let mut compiler = bench.command("cc");
     compiler.args(["-O2", define, "-I"]).arg(root().join("c")).arg(source).args(["-o", name]);

@@ -28,6 +28,7 @@ use super::fail_on;
 use super::pairs::{Changes, Pair};
 use super::together;
 use super::trees::Trees;
+use super::workers::NOT_COUNTED;
 
 /// Other programs may take two thirds of the time.
 const MARGIN: f64 = PACE_MAX;
@@ -209,6 +210,10 @@ impl Counting {
         };
         let (open, refused): (Vec<_>, Vec<_>) = listed.partition(|it| refusal(it).is_none());
         uncounted.extend(refused.iter().filter_map(refusal));
+        let of_workers =
+            pairs.iter().filter(|it| it.common[0].iter().all(|it| it.harness.is_none()));
+        let of_workers = of_workers.filter(|_| !wanted.is_empty());
+        uncounted.extend(of_workers.map(|pair| format!("{}: {NOT_COUNTED}", pair.name)));
         // One reason may hold for all benchmarks of a framework.
         uncounted.dedup();
         open

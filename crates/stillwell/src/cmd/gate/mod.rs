@@ -10,6 +10,7 @@ mod suite;
 mod together;
 mod trees;
 mod unknown;
+mod workers;
 
 use std::collections::HashSet;
 use std::io::Write as _;

@@ -22,7 +22,8 @@ use super::files::{BuiltFiles, file_named};
 use super::same::{Libraries, Sameness};
 use super::timeout;
 use super::trees::Trees;
-use super::unknown::run_instead;
+use super::unknown::{no_program, run_instead};
+use super::workers::worker_benchmarks;
 
 /// A list that takes longer executes benchmarks.
 const START_MAX_NS: u64 = 30_000_000;
@@ -143,9 +144,8 @@ impl Changes {
             let is_command = files.iter().all(Option::is_none) && name.contains(' ');
             ensure!(
                 is_command || files.iter().any(Option::is_some),
-                "there is no program {name:?}, neither in {} nor in {}",
-                trees.directories[0].display(),
-                trees.directories[1].display()
+                "there is no program {name:?} in {}",
+                trees.shown()
             );
             all.take(&finder, name, [files[0].as_ref(), files[1].as_ref()], true)?;
         }
@@ -154,12 +154,7 @@ impl Changes {
         let n_found: usize = lists.iter().map(|names| names.len()).sum();
         lists.into_iter().for_each(|names| names.sort());
         if n_found + all.pairs.len() + all.failing.len() == 0 {
-            bail!(
-                "there is no benchmark program of a known framework in {} and {}; build them first, or \
-                 name them, for example 'java -jar target/benchmarks.jar' or 'pytest benchmarks' (docs/frameworks.md)",
-                trees.directories[0].display(),
-                trees.directories[1].display()
-            );
+            bail!(no_program(verb, trees));
         }
         Ok(all)
     }
@@ -313,7 +308,7 @@ impl Finder<'_> {
         no_exact_iterations(harness, &arm, asker(self.verb, user.as_ref())).ok()?
     }
 
-    /// The benchmarks of a program in a build; `None` if no framework made it: a file may only look like one.
+    /// The benchmarks of a program in a build; `None` if it has none: a file may only look like a benchmark program.
     fn listed(
         &self,
         side: usize,
@@ -326,7 +321,7 @@ impl Finder<'_> {
         let asker = asker(self.verb, user.as_ref());
         let words = |why: Prose| why.to_string();
         let Some(harness) = recognise(&arm, asker).map_err(words)? else {
-            return Ok(None);
+            return worker_benchmarks(self.verb, &arm, is_named);
         };
         let list = benchmarks(harness, &arm, asker).map_err(words)?;
         let is_empty = list.is_empty();

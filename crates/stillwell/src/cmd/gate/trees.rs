@@ -39,6 +39,16 @@ pub(super) struct Trees {
 }
 
 impl Trees {
+    /// The directories in words. Both sides have one if HEAD is its own merge base.
+    pub(super) fn shown(&self) -> String {
+        let [old, new] = self.directories.each_ref().map(|it| it.display());
+        if self.directories[0] == self.directories[1] {
+            old.to_string()
+        } else {
+            format!("{old} or {new}")
+        }
+    }
+
     /// The builds in the command line. Revisions are checked out and built. Errors: a directory does not exist, a
     /// revision is unknown, or a build fails.
     pub(super) fn of(verb: &GateVerb) -> Result<Self> {
