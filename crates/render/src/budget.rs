@@ -61,11 +61,13 @@ pub struct BenchmarkPace<'a> {
 }
 
 /// `the budget of 60s has no room for the fewest blocks of 9 of 13 benchmarks; 3min would be enough`. `paces`: one for
-/// each benchmark; `spent_ns`: the total time so far. `None` if the fewest blocks fit.
+/// each benchmark; `spent_ns`: the total time so far. A resumed suite keeps its budget (`is_resumed`), so nothing is
+/// advised. `None` if the fewest blocks fit.
 pub fn short_budget_of_suite(
     budget_ns: u64,
     spent_ns: u64,
     paces: &[BenchmarkPace<'_>],
+    is_resumed: bool,
 ) -> Option<String> {
     let needed = |&BenchmarkPace { plan, n_blocks, span_ns }: &BenchmarkPace<'_>| {
         let (min, ..) = plan.blocks.bounds();
@@ -88,10 +90,10 @@ pub fn short_budget_of_suite(
     let n_parts = if paces.iter().any(has_suspects) { SUSPECT_PARTS } else { 1 };
     let enough_ns = enough_ns * n_parts as f64;
     let (has, enough) = (budget(budget_ns as f64), budget(MARGIN * enough_ns));
-    Some(format!(
-        "the budget of {has} has no room for the fewest blocks of {n_short} of {}; {enough} would have",
-        counted(paces.len(), "benchmark")
-    ))
+    let of = counted(paces.len(), "benchmark");
+    let text =
+        format!("the budget of {has} has no room for the fewest blocks of {n_short} of {of}");
+    Some(if is_resumed { text } else { format!("{text}; {enough} would have") })
 }
 
 /// [`short_budget_of_suite`] for a finished gate. Times got `share` of the whole budget.
@@ -114,7 +116,7 @@ pub fn short_budget_of_gate(record: &Record, budget_ns: u64, share: f64) -> Opti
     let timed_ns = paces.iter().map(|pace| pace.span_ns).sum();
     // The times used only a share of the whole budget.
     let enough_for = |time_ns: u64| (time_ns as f64 / share) as u64;
-    short_budget_of_suite(budget_ns, enough_for(timed_ns), &paces)
+    short_budget_of_suite(budget_ns, enough_for(timed_ns), &paces, false)
 }
 
 /// The deciding number of blocks, with options that make room for them.
@@ -239,12 +241,18 @@ mod tests {
         plan.blocks = BlockRule::Budget { budget_ns: SECOND_NS, min: 10, max: 500, firm: 1 };
         let text_of = |plan: &Plan, blocks: [u64; 2]| {
             let pace = |n| BenchmarkPace { plan, n_blocks: n, span_ns: n * 2 * SECOND_NS };
-            short_budget_of_suite(16 * SECOND_NS, 26 * SECOND_NS, &blocks.map(pace))
+            short_budget_of_suite(16 * SECOND_NS, 26 * SECOND_NS, &blocks.map(pace), false)
         };
         // Two benchmarks, ten blocks of 2 s each, plus a tenth.
         let expected = "the budget of 16s has no room for the fewest blocks of 2 of 2 benchmarks; 44s would have";
         assert_eq!(text_of(&plan, [4, 9]).as_deref(), Some(expected));
         assert_eq!(text_of(&plan, [10, 10]), None);
+        let pace = BenchmarkPace { plan: &plan, n_blocks: 4, span_ns: 8 * SECOND_NS };
+        let resumed = short_budget_of_suite(16 * SECOND_NS, 26 * SECOND_NS, &[pace], true).unwrap();
+        assert!(
+            resumed.ends_with("of 1 of 1 benchmark"),
+            "no other budget can be given: {resumed}"
+        );
         let (name, benchmark) = (String::new(), String::new());
         let gate =
             SuiteMembership { name, benchmark, family: 2, is_gate: true, has_suspects: true };

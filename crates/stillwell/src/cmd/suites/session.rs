@@ -53,6 +53,7 @@ pub fn measure(
         screen,
         readers: Readers::of(spec.session.output.shared),
         is_of_gate: spec.suite.is_gate,
+        is_resumed: spec.suite.resume.is_some(),
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
         of_suspects_ns: 0,
@@ -94,6 +95,7 @@ struct SuiteSession<'a> {
     readers: Readers,
     /// Whether the verb `gate` itself warns of a short budget.
     is_of_gate: bool,
+    is_resumed: bool,
     started_ns: u64,
     spent_before_ns: u64,
     /// Time of the visits to suspects, ns.
@@ -183,7 +185,7 @@ impl SuiteSession<'_> {
         }
         let paces: Vec<_> = self.entries.iter().map(pace).collect();
         let budget_ns = self.manifest.suite.budget_ns;
-        let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces);
+        let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces, self.is_resumed);
         if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !self.is_of_gate) {
             writeln!(terminal::stderr(), "stillwell: {text}").ok();
         }
