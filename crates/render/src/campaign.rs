@@ -51,7 +51,12 @@ pub fn beginning(campaign: &Campaign, facts: &CampaignFacts, directory: &Path) -
     writeln!(out, "{} is the program to make faster", shown(campaign.original())).ok();
     measure(facts).iter().for_each(|measure| wrap(&mut out, "", 0, measure));
     wrap(&mut out, "", 0, &rules(campaign, facts));
-    writeln!(out, "next: stillwell campaign try {directory} NAME -- COMMAND").ok();
+    // A campaign of commits is refused a command.
+    let attempt = match campaign.original().commit {
+        Some(_) => "--revision REV, or --patch FILE",
+        None => "-- COMMAND",
+    };
+    writeln!(out, "next: stillwell campaign try {directory} NAME {attempt}").ok();
     out
 }
 

@@ -109,6 +109,7 @@ fn mistakes_are_named() {
     assert!(none.stderr.contains("there is no campaign in nowhere"), "{none:#?}");
     let empty = bench.stillwell(&["campaign", "new", "e", "--", "true"]).ends_with(0);
     assert!(empty.stdout.contains("true is the program to make faster"));
+    shows(&empty, "next: stillwell campaign try e NAME -- COMMAND");
     let nothing = bench.stillwell(&["campaign", "confirm", "e"]).ends_with(2);
     assert!(nothing.stderr.contains("no attempt was accepted yet"), "{nothing:#?}");
 }
@@ -193,6 +194,17 @@ pub fn repository() -> Option<Bench> {
     }
     bench.write("repo/times", &times(60, 40));
     Some(bench)
+}
+
+/// It is refused a command.
+#[test]
+fn the_next_attempt_at_commits_is_a_revision_or_a_patch() {
+    let Some(bench) = repository() else { return };
+    let began = in_repository(&bench, &["new", "../c", "--build", "true", "--", "true"]);
+    shows(
+        &began.ends_with(0),
+        "next: stillwell campaign try ../c NAME --revision REV, or --patch FILE",
+    );
 }
 
 #[track_caller]
