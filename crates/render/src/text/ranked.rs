@@ -204,7 +204,7 @@ fn scan_heading(plan: &Plan) -> Option<String> {
 }
 
 /// The names of each arm in the table and in a sentence: `2` and `n=2` in a scan, else the label.
-pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
+pub(super) fn names<'a>(plan: &'a Plan, arms: &'a [ArmSummary]) -> Vec<(String, String)> {
     if scan_heading(plan).is_some() {
         let joined = |arm: &Arm, each: fn(&(String, String)) -> String| {
             let words: Vec<String> = arm.parameters.iter().map(each).collect();
@@ -214,9 +214,12 @@ pub(super) fn names(plan: &Plan, arms: &[ArmSummary]) -> Vec<(String, String)> {
         let named = |arm| joined(arm, |(name, value)| format!("{name}={value}"));
         return plan.arms.iter().map(|arm| (value(arm), named(arm))).collect();
     }
+    let is_alone = plan.candidates().count() == 1;
+    // A lone variant of a suite may have a name of ours.
+    let benchmark = plan.suite.as_ref().filter(|_| is_alone).map(|suite| &*suite.benchmark);
+    let label = |arm: &'a ArmSummary| benchmark.unwrap_or(&arm.label);
     // The copy of the reference for the self-check has its label.
-    let labels: Vec<&str> =
-        arms.iter().filter(|arm| !arm.is_hidden).map(|arm| &*arm.label).collect();
+    let labels: Vec<&str> = arms.iter().filter(|arm| !arm.is_hidden).map(label).collect();
     let room = room_for_names(0, NAME_MIN);
     let mut rows = distinct(&labels, room).into_iter().zip(distinct(&labels, NAME_MAX));
     let hidden = |arm: &ArmSummary| (shorten(&arm.label, room), shorten(&arm.label, NAME_MAX));

@@ -2,6 +2,7 @@
 
 use super::*;
 use record::plan::InstructionCounter;
+use record::plan::suite::SuiteMembership;
 
 /// The answer about two commands, in one line.
 fn answer_to(evidence: Evidence) -> String {
@@ -11,6 +12,16 @@ fn answer_to(evidence: Evidence) -> String {
     let text = brief(&record, &analysis);
     let sentence = text.lines().take_while(|line| !line.is_empty());
     sentence.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_lone_variant_has_the_name_of_its_benchmark() {
+    let mut record = record(&["only"]);
+    let (name, benchmark) = ("s".into(), "hashing".into());
+    record.header.plan.suite =
+        Some(SuiteMembership { name, benchmark, family: 0, is_gate: false, has_suspects: false });
+    let text = brief(&record, &analysis(&record, &[12.3e6]));
+    assert!(text.starts_with("hashing takes "), "{text}");
 }
 
 #[test]
