@@ -165,11 +165,14 @@ pub fn junit(result: &GateResult<'_>) -> String {
     for row in &rows {
         let counts = match (result.counter_beside(), row.instructions()) {
             (Some(counter), counts) if !counts.is_empty() => {
-                format!(", instructions ({counter}): {counts}")
+                format!("instructions ({counter}): {counts}")
             }
             _ => String::new(),
         };
-        let message = format!("{}: {}{counts}", row.meaning, row.numbers);
+        let numbers = [&*row.numbers, &counts].into_iter().filter(|it| !it.is_empty());
+        let numbers = numbers.collect::<Vec<_>>().join(", ");
+        let parts = [&*row.meaning, &numbers].into_iter().filter(|it| !it.is_empty());
+        let message = parts.collect::<Vec<_>>().join(": ");
         let (name, message) = (xml(&row.name), xml(&message));
         let inside = match row.answer {
             GateAnswer::Pass => String::new(),
@@ -214,7 +217,7 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{analysis, compare, judgements};
+    use crate::fixture::{analysis, compare, judgements, too_few};
     use analysis::exact::repeated;
     use analysis::fixture::paired;
     use analysis::verdict::Judged;
@@ -290,6 +293,18 @@ mod tests {
         assert!(text.contains(meaning), "{text}");
         let said = "executes 10 % more instructions, ratio 1.1 exactly in 3 counts";
         assert!(remarks(&result).contains(said), "{}", remarks(&result));
+    }
+
+    #[test]
+    fn a_message_without_numbers_has_no_colon_at_its_end() {
+        let record = record(&["old", "new"]);
+        let mut analysis = analysis(&record, &[12e6, 12.1e6]);
+        compare(&mut analysis, 1, too_few());
+        let judgements = judgements(&record, &analysis);
+        let measured =
+            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let xml = junit(&GateResult { code: 3, measured, ..result(&[], &[]) });
+        assert!(xml.contains("<skipped message=") && !xml.contains(": \"/>"), "{xml}");
     }
 
     #[test]
