@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
-use crate::history::{dates, revision, short_id};
+use crate::history::{dates, revision, short_id, time_of_day};
 use crate::styles::paint;
 use crate::units::{counted, percent, signed_percent};
 use crate::{Styles, uncertain};
@@ -113,6 +113,13 @@ pub fn changes(
             ChangeKind::Spell | ChangeKind::Drift => styles.attention,
         };
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
+        // One commit has one time.
+        let is_one_commit =
+            before.result.revision.is_some() && before.result.revision == after.result.revision;
+        let place = |at: usize| match is_one_commit {
+            true => time_of_day(series.entries[at].origin.measured_s),
+            false => day(series.time_s(at)),
+        };
         writeln!(
             out,
             "{number}. {}  {}  {}",
@@ -124,9 +131,9 @@ pub fn changes(
         writeln!(
             out,
             "   between {}{} and {}{} on {}",
-            day(series.time_s(change.at - 1)),
+            place(change.at - 1),
             at_revision(&before.result),
-            day(series.time_s(change.at)),
+            place(change.at),
             at_revision(&after.result),
             one_line(&series.machine)
         )

@@ -31,6 +31,11 @@ fn repository(bench: &Bench, n_commits: usize) -> Vec<String> {
 /// Adds a result of each commit. The second half is 5 % slower. The results have no dates of commits, so the order of
 /// measurement stays.
 fn add_results(bench: &Bench, commits: &[&str]) {
+    add_results_of(bench, commits, None);
+}
+
+/// [`add_results`], all with this date of their commits.
+fn add_results_of(bench: &Bench, commits: &[&str], committed: Option<&str>) {
     let file = |at: usize| format!("{at:02}.json");
     for (at, commit) in commits.iter().enumerate() {
         let level = if at < commits.len() / 2 { 1e-3 } else { 1.05e-3 };
@@ -38,7 +43,10 @@ fn add_results(bench: &Bench, commits: &[&str]) {
         let runs: Vec<Value> = (0..6).map(|i| json!({"values": [level * noise(i)]})).collect();
         let benchmarks = json!([{"metadata": {"name": "json", "unit": "second"}, "runs": runs}]);
         let date = format!("2026-02-01 00:00:{at:02}");
-        let about = json!({"hostname": "box", "commit_id": commit, "date": date});
+        let mut about = json!({"hostname": "box", "commit_id": commit, "date": date});
+        if let Some(committed) = committed {
+            about["commit_date"] = committed.into();
+        }
         let results = json!({"version": "1.0", "metadata": about, "benchmarks": benchmarks});
         bench.write(&file(at), &results.to_string());
     }
@@ -121,6 +129,15 @@ fn commits_that_are_older_the_same_or_gone_are_said_to_be() {
     check(&commits[8], &commits[8], nothing(0), "both are of this commit");
     let gone = "0123456789012345678901234567890123456789";
     check(gone, &commits[8], Value::Null, "git does not know what lies between");
+}
+
+#[test]
+fn the_ends_of_a_change_within_a_commit_have_their_times_of_measurement() {
+    let bench = Bench::new();
+    add_results_of(&bench, &["0123456789abcdef"; 12], Some("2026-01-01 12:00:00"));
+    let said = bench.stillwell(&["history", "changes", "--db", "h.db"]);
+    let between = said.stdout.lines().find(|line| line.contains("between")).unwrap_or_default();
+    assert!(between.contains(":05 ") && between.contains(":06 "), "{said:#?}");
 }
 
 #[test]
