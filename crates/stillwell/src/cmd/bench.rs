@@ -33,6 +33,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if suites::is_suite(spec) {
         return suites::bench(verb);
     }
+    suites::refuse_several(spec)?;
     let mut commands = across(programs(spec)?, &revisions::built(&spec.revisions)?);
     if spec.as_pyperf {
         pyperf::prepare(&mut commands)?;

@@ -54,9 +54,22 @@ pub fn is_suite(spec: &BenchSpec) -> bool {
 
 fn suite_path(spec: &BenchSpec) -> Option<&Path> {
     let [command] = spec.commands.as_slice() else { return None };
-    let path = Path::new(command);
-    let is_file = path.extension().is_some_and(|extension| extension == EXTENSION);
-    (is_file || command == PYPERFORMANCE).then_some(path)
+    (is_suite_file(command) || command == PYPERFORMANCE).then_some(Path::new(command))
+}
+
+fn is_suite_file(command: &str) -> bool {
+    Path::new(command).extension().is_some_and(|extension| extension == EXTENSION)
+}
+
+/// Errors: the user names a suite beside something else.
+pub fn refuse_several(spec: &BenchSpec) -> Result<()> {
+    let suite = spec.commands.iter().find(|command| is_suite_file(command));
+    match suite {
+        Some(suite) if spec.commands.len() > 1 => bail!(
+            "{suite:?} is a suite, and one suite is measured at a time; call `stillwell bench` for each"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Measures a suite, or lists its benchmarks.
