@@ -51,7 +51,7 @@ pub struct BisectVerb {
     #[arg(long)]
     pub first_parent: bool,
     /// In how many percent of searches a commit may be named whose program is that of its parent. All steps share it [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// Differences below this many percent count as the same [default: 0.3]
     #[arg(long, value_name = "PCT")]

@@ -28,7 +28,7 @@ pub struct CalibrateVerb {
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
     /// Error rate of all tests, in percent [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// How the command is executed: auto (a shell only if it needs one), none, default (sh), or a shell's command line
     /// [default: auto]

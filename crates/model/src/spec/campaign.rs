@@ -79,7 +79,7 @@ pub struct CampaignNew {
     pub revision: Option<String>,
     /// In how many percent of campaigns anything may be accepted that is not faster, however many attempts there are
     /// [default: 5]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// What --alpha limits: fwer (campaigns that accept anything false) or fdr (what is false among all that is accepted)
     /// [default: fwer]

@@ -95,7 +95,7 @@ pub struct TuneOptions {
 pub struct JudgementOptions {
     /// In how many percent of sessions the same program may be called different; with several commands, any of them
     /// [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// Differences below this many percent count as the same [default: 1]
     #[arg(long, value_name = "PCT")]

@@ -48,7 +48,7 @@ pub struct RaceVerb {
     #[arg(long, value_name = "PCT")]
     pub within: Option<Percent>,
     /// In how many percent of races the winner may be worse than that [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// Most time for the race, without --setup. It ends as soon as there is a winner [default: 600s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]

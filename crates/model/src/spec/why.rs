@@ -75,7 +75,7 @@ pub struct WhyVerb {
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
     /// In how many percent of sessions any function of the same program may be named [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// Samples in a second of CPU time, 10 to 20000. More see more, and slow the runs more; the output says how much
     /// [default: 1000]

@@ -52,7 +52,8 @@ impl FromStr for FailOn {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "{text:?} is not slower, slower:PCT or above:VALUE, for example slower:2% or above:20ms"
+                "{text:?} is not slower, slower:PCT or above:VALUE, for example slower:2% or above:20ms; \
+                 ,allow-processes may follow"
             )
         };
         let mut fail_on = Self { slower_pct: None, above: None, allows_processes: false };

@@ -1,5 +1,6 @@
 //! A percentage on the command line.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -12,14 +13,26 @@ use crate::values::ALPHA_PCT_RANGE;
 pub struct Percent(pub f64);
 
 impl Percent {
+    /// Parses a significance level, whose range the plan checks. Errors: it is no percentage.
+    pub fn parse_alpha(text: &str) -> Result<Self, String> {
+        let value = percent(text)?;
+        value
+            .and_then(|value| Self::try_from(value).ok())
+            .ok_or_else(|| out_of_alpha(format!("{text:?}")))
+    }
+
     /// A significance level, as a share of one. Errors: it is out of range.
     pub fn as_alpha(self) -> Result<f64, String> {
-        let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
         if !ALPHA_PCT_RANGE.contains(&self.0) {
-            return Err(format!("{} is out of range: from {least} to {most} percent", self.0));
+            return Err(out_of_alpha(self.0));
         }
         Ok(self.0 / 100.0)
     }
+}
+
+fn out_of_alpha(value: impl Display) -> String {
+    let (least, most) = (ALPHA_PCT_RANGE.start(), ALPHA_PCT_RANGE.end());
+    format!("{value} is out of range: from {least} to {most} percent")
 }
 
 /// A bare number below this may be a fraction by mistake.
@@ -89,6 +102,9 @@ mod tests {
         let error = "100 is out of range: from 0.01 to 50 percent";
         assert_eq!(Percent(100.0).as_alpha().unwrap_err(), error);
         assert!(Percent(0.005).as_alpha().is_err());
+        let error = "\"0\" is out of range: from 0.01 to 50 percent";
+        assert_eq!(Percent::parse_alpha("0").unwrap_err(), error);
+        assert_eq!(Percent::parse_alpha("5%"), Ok(Percent(5.0)));
     }
 
     #[test]

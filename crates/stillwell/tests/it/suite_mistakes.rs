@@ -26,6 +26,9 @@ fn mistakes_have_their_place() {
         "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { budget = \"3 parsecs\" }\n";
     check(time, &["suite.toml:4:", "\"3 parsecs\" is not a time"]);
     check("alpha = 80\n", &["suite.toml:1:9: 80 is out of range: from 0.01 to 50 percent"]);
+    check("alpha = 0\n", &["suite.toml:1:9: \"0\" is out of range: from 0.01 to 50 percent"]);
+    let several = ["bench", "suite.toml", "other.toml"];
+    bench.stillwell(&several).ends_with(2).says(&["one suite is measured at a time"]);
     let blocks = "policy = { max_blocks = 3 }\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { min_blocks = 5 }\n";
     check(blocks, &["suite.toml:5:25: `policy.min_blocks`, 5, is above `policy.max_blocks`, 3"]);
     let none = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { max_blocks = 0 }\n";

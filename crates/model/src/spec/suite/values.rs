@@ -160,9 +160,10 @@ pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
 }
 
 pub fn alpha<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
-    let alpha: Option<Percent> = text(deserializer)?;
-    alpha.map_or(Ok(0.0), Percent::as_alpha).map_err(de::Error::custom)?;
-    Ok(alpha)
+    let Scalar { text, .. } = Scalar::deserialize(deserializer)?;
+    let alpha = Percent::parse_alpha(&text).map_err(de::Error::custom)?;
+    alpha.as_alpha().map_err(de::Error::custom)?;
+    Ok(Some(alpha))
 }
 
 /// A time as text with its unit, or a number of seconds.
