@@ -68,7 +68,7 @@ pub struct GateVerb {
     #[arg(long, value_name = "PCT")]
     pub same: Option<Percent>,
     /// In how many percent of gates anything that is the same may be called different [default: 1]
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = Percent::parse_alpha)]
     pub alpha: Option<Percent>,
     /// Write the verdict for a comment on a pull request, as Markdown
     #[arg(long, value_name = "FILE")]
