@@ -93,6 +93,9 @@ pub fn sentence(tally: &Tally) -> String {
         let what = one.unwrap_or(what);
         return format!("{who} {verb} {after} {what}{in_run}, before {before}.");
     }
+    if tally.means[1] == 0.0 {
+        return format!("{who} {verb} no {what} any more, before {before}{in_run}.");
+    }
     let ratio = tally.means[1] / tally.means[0];
     if (1.0 / RATIO_MIN..RATIO_MIN).contains(&ratio) {
         let word = if ratio > 1.0 { "more" } else { "fewer" };
@@ -124,6 +127,8 @@ mod tests {
             said(Some("touch"), [2049.0, 4098.0]),
             "touch takes 2.0 times as many page faults: 4098 a run, before 2049."
         );
+        let none = "touch takes no page faults any more, before 7 a run.";
+        assert_eq!(said(Some("touch"), [7.0, 0.0]), none);
         assert_eq!(
             said(None, [1000.0, 20.0]),
             "A run takes 0.020 times as many page faults: 20, before 1000."

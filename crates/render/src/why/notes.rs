@@ -34,7 +34,8 @@ pub fn notes(breakdown: &Breakdown) -> Vec<String> {
     let cost = match breakdown.cost {
         Some([cost, half_width]) => {
             let [_, lo, hi] = interval(100.0 * cost, 100.0 * half_width);
-            format!("they cost {lo} to {hi} % of the CPU time")
+            let range = if cost > half_width { format!("{lo} to") } else { "at most".into() };
+            format!("they cost {range} {hi} % of the CPU time")
         }
         None => "there are too few blocks to say what they cost".into(),
     };
@@ -202,6 +203,11 @@ mod tests {
         found.tallies =
             vec![Tally { what, function: None, means, estimate: 1.0, half_width: 0.1, p }];
         assert!(!also(&found), "the table has it");
+        let cost = |found: &Breakdown| notes(found).swap_remove(1);
+        found.cost = Some([0.02, 0.003]);
+        assert!(cost(&found).contains("they cost 1.70 to 2.30 %"), "{}", cost(&found));
+        found.cost = Some([0.02, 0.03]);
+        assert!(cost(&found).contains("they cost at most 5"), "{}", cost(&found));
     }
 
     /// The table has the points of the sentences. Only rows of the whole have points.
