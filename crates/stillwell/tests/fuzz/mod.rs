@@ -250,13 +250,17 @@ mod tests {
     #[test]
     fn the_crate_for_long_runs_is_complete() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let dependencies = |path: &str| {
-            let text = std::fs::read_to_string(folder.join(path)).unwrap();
-            let table: toml::Table = toml::from_str(&text).unwrap();
-            (table["dependencies"].as_table().unwrap().clone(), text)
-        };
-        let (own, _) = dependencies("Cargo.toml");
-        let (mut theirs, text) = dependencies("../../fuzz/Cargo.toml");
+        let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+        let table = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
+        let shared = &table(&read("../../Cargo.toml"))["workspace"]["dependencies"];
+        let mut own = table(&read("Cargo.toml"))["dependencies"].as_table().unwrap().clone();
+        for (name, value) in &mut own {
+            if value.get("workspace").is_some() {
+                *value = shared[name].clone();
+            }
+        }
+        let text = read("../../fuzz/Cargo.toml");
+        let mut theirs = table(&text)["dependencies"].as_table().unwrap().clone();
         theirs.remove("libfuzzer-sys");
         // Paths and features of our own crates differ.
         for (name, value) in own.iter().filter(|(_, value)| value.get("path").is_some()) {
