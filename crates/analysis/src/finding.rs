@@ -25,9 +25,9 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// The time above t0: its sum, and its largest parts with a cause. `share` is the largest part ÷ the measured
-    /// time.
-    Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
+    /// The time above t0: its sum, which is a lower limit where a t0 is an upper one, and its largest parts with a cause.
+    /// `share` is the largest part ÷ the measured time.
+    Lost { total_ns: i64, is_lower_limit: bool, share: f64, parts: Vec<LedgerEntry> },
     /// The runs of each value of a parameter followed a setup or a cleanup of their own, so they were not mixed.
     NotMixed,
     /// Every block ran the arms in the order in which they are listed, so an effect of the place in a block counts as a

@@ -114,7 +114,7 @@ fn lost(ledger: &RecordLedger) -> Option<Note> {
     };
     let named = ledger.total.entries.iter().filter(is_worth_a_word).take(PARTS_MAX);
     let parts: Vec<LedgerEntry> = named.cloned().collect();
-    let finding = Finding::Lost { total_ns, share, parts };
+    let finding = Finding::Lost { total_ns, is_lower_limit: ledger.is_lower_limit(), share, parts };
     Some(Note { finding, weight: share })
 }
 

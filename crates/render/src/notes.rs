@@ -19,7 +19,9 @@ const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout o
 /// Describes a finding with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
-        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
+        Finding::Lost { total_ns, is_lower_limit, parts, .. } => {
+            lost(*total_ns, *is_lower_limit, parts)
+        }
         Finding::NotMixed => NOT_MIXED.into(),
         Finding::ListedOrder => LISTED_ORDER.into(),
         Finding::MajorFaults { n } => major_faults(*n),
@@ -90,7 +92,9 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
 /// A finding in at most two lines, without the smaller parts of the lost time and without explanatory measurements.
 pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
     let text = match finding {
-        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, &parts[..parts.len().min(1)]),
+        Finding::Lost { total_ns, is_lower_limit, parts, .. } => {
+            lost(*total_ns, *is_lower_limit, &parts[..parts.len().min(1)])
+        }
         Finding::Neighbours(found) => neighbours(&Neighbours { ratio: None, ..*found }, plan),
         Finding::LeftBehind { arm, n, n_runs, name } => {
             left_behind(plan, (*arm, *n, *n_runs), name)
@@ -373,13 +377,15 @@ fn command(plan: &Plan, arm: usize) -> String {
     if n_alike.count() > 1 { format!("{}: {name}", arm + 1) } else { name }
 }
 
-fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
+fn lost(total_ns: i64, is_lower_limit: bool, parts: &[LedgerEntry]) -> String {
+    let (least, most) = if is_lower_limit { ("at least ", "at most ") } else { ("", "") };
     let part = |entry: &LedgerEntry| {
         let ns = units::short_time(entry.ns as f64);
-        format!("{ns} ({}) {}", noise::share(entry, total_ns), noise::name(&entry.source))
+        let share = noise::share(entry, total_ns);
+        format!("{ns} ({most}{share}) {}", noise::name(&entry.source))
     };
     let parts: Vec<String> = parts.iter().map(part).collect();
-    format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
+    format!("of {least}{} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
 }
 
 /// Formats a share of the time. One decimal suffices, and 132 % must not become 130 %.

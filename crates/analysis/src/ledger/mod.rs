@@ -42,6 +42,13 @@ pub struct RecordLedger {
     pub evidence: Option<EvidenceCost>,
 }
 
+impl RecordLedger {
+    /// Whether the t0 of an arm is an upper limit, so that the time above t0 is at least this long.
+    pub fn is_lower_limit(&self) -> bool {
+        self.arms.iter().any(|arm| arm.is_upper_limit)
+    }
+}
+
 /// The cost of reading the kernel's counts of the runs. It is not part of their times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EvidenceCost {
@@ -62,6 +69,8 @@ pub struct ArmLedger {
     pub n: usize,
     /// Time of a run without noise, ns.
     pub t0_ns: f64,
+    /// Whether `t0_ns` is an upper limit, so that at least this time is above it.
+    pub is_upper_limit: bool,
     /// Total measured time, ns.
     pub measured_ns: i64,
     /// Time above t0 by source.
@@ -141,7 +150,8 @@ fn arm_ledger(
     losses: &EntriesByStep<'_>,
     has_switches: bool,
 ) -> Option<ArmLedger> {
-    let t0_ns = summary.times.as_ref()?.t0.value;
+    let times = summary.times.as_ref()?;
+    let t0_ns = times.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = ArmBaseline::of(samples);
     let interruption_ns = summary.interruptions.and_then(|found| found.each).map(|each| each.value);
@@ -192,6 +202,7 @@ fn arm_ledger(
         label: label.into(),
         n: samples.len(),
         t0_ns,
+        is_upper_limit: times.is_upper_limit,
         measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),
         ledger: Ledger::new(total_ns, parts, NoiseSource::Unexplained),
         threads: usual.threads,

@@ -81,6 +81,7 @@ mod tests {
             label: "a".into(),
             n,
             t0_ns: 1e7,
+            is_upper_limit: false,
             measured_ns: total_ns + 10_000_000 * n as i64,
             ledger: total.clone(),
             threads: ThreadUse::One,

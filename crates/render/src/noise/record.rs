@@ -50,8 +50,9 @@ fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, style
         return;
     }
     let share = words::percent(total_ns as f64 / ledger.measured_ns.max(1) as f64 * 100.0);
+    let (least, most) = if ledger.is_lower_limit() { ("At least ", "at most ") } else { ("", "") };
     let lost = format!(
-        "{share} of the time was above t0: {} of {}.",
+        "{least}{share} of the time was above t0: {} of {}.",
         short_time(total_ns as f64),
         short_time(ledger.measured_ns as f64)
     );
@@ -63,7 +64,7 @@ fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, style
     };
     let what = words::name(&largest.source);
     let of_it = words::share(largest, table.whole_ns);
-    wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the time above t0"));
+    wrap(out, "largest: ", 9, &format!("{what}, {most}{of_it} of the time above t0"));
     if let Some(advice) = words::advice(&largest.source, audience) {
         wrap(out, "remedy: ", 8, &advice);
     }
@@ -95,8 +96,9 @@ fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles
     let heading = format!("{} {}", arm.arm + 1, shorten(&arm.label, LABEL_COLUMNS));
     out.push_str(&paint(styles.headline, &heading));
     out.push('\n');
+    let (least, most) = if arm.is_upper_limit { ("at least ", "at most ") } else { ("", "") };
     let text = format!(
-        "{} above t0 in {n} {runs} of {}, t0 {}{}",
+        "{least}{} above t0 in {n} {runs} of {}, t0 {most}{}{}",
         short_time(total_ns.max(0) as f64),
         short_time(arm.measured_ns as f64 / n.max(1) as f64),
         short_time(arm.t0_ns),
@@ -192,6 +194,7 @@ mod tests {
             label: "make -j1".into(),
             n: 60,
             t0_ns: 12.3e6,
+            is_upper_limit: false,
             measured_ns: 779_000_000,
             ledger: ledger.clone(),
             threads: ThreadUse::One,
@@ -204,6 +207,14 @@ mod tests {
             evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
         };
         insta::assert_snapshot!(super::record(&record, &whole, &Styles::plain()));
+        let mut whole = whole;
+        whole.arms[0].is_upper_limit = true;
+        let text = super::record(&record, &whole, &Styles::plain());
+        assert!(text.starts_with("At least "), "{text}");
+        assert!(
+            text.contains("at least 41.0 ms above t0 in 60 runs of 13.0 ms, t0 at most 12.3 ms"),
+            "{text}"
+        );
     }
 
     /// A large part gets a sentence about its other possible causes.
@@ -217,6 +228,7 @@ mod tests {
                 label: "a".into(),
                 n: 9,
                 t0_ns: 1e6,
+                is_upper_limit: false,
                 measured_ns: 10_000_000,
                 ledger,
                 threads,

@@ -17,13 +17,18 @@ fn lost_time_is_said_by_its_parts() {
         LedgerEntry::exact(NoiseSource::Preempted, 31_000_000),
         LedgerEntry::exact(NoiseSource::Interrupt { line: "LOC".into() }, 5_000_000),
     ];
-    let finding = Finding::Lost { total_ns: 41_000_000, share: 0.05, parts };
+    let finding = Finding::Lost { total_ns: 41_000_000, is_lower_limit: false, share: 0.05, parts };
     let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
                     (timer)";
     assert_eq!(what(&finding, &plan), expected);
     assert!(
         advice(&finding, &plan).unwrap().starts_with("--isolate, or --affinity on a quiet CPU")
     );
+    let parts = vec![LedgerEntry::exact(NoiseSource::Preempted, 31_000_000)];
+    let finding = Finding::Lost { total_ns: 41_000_000, is_lower_limit: true, share: 0.05, parts };
+    let expected =
+        "of at least 41.0 ms above t0: 31.0 ms (at most 76 %) other programs ran instead";
+    assert_eq!(what(&finding, &plan), expected);
 }
 
 #[test]
@@ -66,6 +71,7 @@ fn what_would_help_in_a_suite_is_in_its_file() {
     let findings = [
         Finding::Lost {
             total_ns: 9,
+            is_lower_limit: false,
             share: 0.1,
             parts: vec![LedgerEntry::exact(NoiseSource::Preempted, 9)],
         },

@@ -66,6 +66,7 @@ fn two_arms_with_everything() {
     analysis.notes = vec![
         note(Finding::Lost {
             total_ns: 41_000_000,
+            is_lower_limit: false,
             share: 0.031,
             parts: vec![LedgerEntry::exact(NoiseSource::Preempted, 31_000_000)],
         }),
