@@ -27,7 +27,7 @@ rust:
 		"  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh     # for you alone, no root; from rust-lang.org" \
 		'  sudo apt install rustup && rustup default stable                   # of Debian 13, Ubuntu 24.04' >&2; exit 1; }
 
-build: rust ## the program for every day: not optimised, quick to build
+build: rust ## the program for every day and for the tests: not optimised, quick to build
 	cargo build --locked
 
 release: ## the program that is measured and installed: optimised, slow to build. With VERSION=: all of a release
