@@ -10,7 +10,7 @@ use crate::summary::ArmSummary;
 use host::priority::{NICE, REAL_TIME};
 use model::values::metric::Metric;
 use model::values::{Order, read_cpu_list};
-use record::ledger::LedgerEntry;
+use record::ledger::{LedgerEntry, NoiseSource};
 use record::{Event, Header, Record, Survivors};
 
 /// Smallest share of the measured time for a note.
@@ -109,11 +109,11 @@ fn lost(ledger: &RecordLedger) -> Option<Note> {
     let total_ns = ledger.total.total_ns;
     ledger.total.largest()?;
     let share = largest_share(ledger);
-    let is_worth_a_word = |entry: &&LedgerEntry| {
-        !entry.source.is_unexplained() && entry.ns as f64 >= PART_MIN * total_ns as f64
-    };
-    let named = ledger.total.entries.iter().filter(is_worth_a_word).take(PARTS_MAX);
-    let parts: Vec<LedgerEntry> = named.cloned().collect();
+    let entries = &ledger.total.entries;
+    let large = || entries.iter().filter(|it| it.ns as f64 >= PART_MIN * total_ns as f64);
+    let causes = large().filter(|entry| !entry.source.is_unexplained()).take(PARTS_MAX);
+    let own = large().filter(|entry| entry.source == NoiseSource::MoreCpuTime);
+    let parts: Vec<LedgerEntry> = causes.chain(own).cloned().collect();
     let finding = Finding::Lost { total_ns, is_lower_limit: ledger.is_lower_limit(), share, parts };
     Some(Note { finding, weight: share })
 }

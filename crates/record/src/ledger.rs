@@ -85,6 +85,8 @@ pub enum NoiseSource {
     MemoryTraffic,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
+    /// The benchmark itself took more CPU time, for a cause that was not measured: a slower CPU, or more work.
+    MoreCpuTime,
     /// The benchmark waited for a device, another process or a timer. This includes run-queue delay that the kernel
     /// does not count: a child process's, and Stillwell's own before it sees the end of the run.
     Asleep,
@@ -137,15 +139,16 @@ impl NoiseSource {
             | Self::Quota
             | Self::Crossing
             | Self::Faults
+            | Self::MoreCpuTime
             | Self::Asleep
             | Self::SeenLate
             | Self::Unexplained => None,
         }
     }
 
-    /// Whether the source stands for a missing cause.
+    /// Whether the cause of this time is not known.
     pub fn is_unexplained(&self) -> bool {
-        matches!(self, Self::Host | Self::Unexplained)
+        matches!(self, Self::MoreCpuTime | Self::Host | Self::Unexplained)
     }
 }
 
@@ -201,13 +204,14 @@ impl Ledger {
         let mut rest: Vec<&LedgerEntry> =
             self.entries.iter().filter(|entry| entry.source.is_unexplained()).collect();
         rest.sort_by_key(|entry| entry.source == NoiseSource::Unexplained);
-        let last = rest.last().map_or(NoiseSource::Unexplained, |entry| entry.source.clone());
-        for entry in rest.iter().filter(|entry| entry.source != last) {
+        let last = rest.pop().cloned();
+        for entry in rest {
             let ns = entry.ns.clamp(0, left_ns);
             left_ns -= ns;
-            entries.push(LedgerEntry { ns, ..(*entry).clone() });
+            entries.push(LedgerEntry { ns, ..entry.clone() });
         }
-        entries.push(LedgerEntry::exact(last, left_ns));
+        let last = last.unwrap_or(LedgerEntry::exact(NoiseSource::Unexplained, 0));
+        entries.push(LedgerEntry { ns: left_ns, ..last });
         entries.retain(|entry| entry.ns > 0);
         LedgerTable { whole_ns: self.total_ns.max(known_ns), excess_ns: (-rest_ns).max(0), entries }
     }

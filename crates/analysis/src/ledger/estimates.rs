@@ -13,7 +13,7 @@ const ESTIMATE_RUNS_MAX: usize = 300;
 
 type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
-/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause. `interruption_ns`: cost of
+/// Divides the CPU time above the baseline by counts; what they leave is of the program itself. `known_ns` of it already has a cause. `interruption_ns`: cost of
 /// one interruption, if known.
 pub fn computing(
     samples: &[LedgerSample],
@@ -51,6 +51,8 @@ pub fn computing(
             take(source, each_ns * n_more as f64, n_more);
         }
     }
+    let source = NoiseSource::MoreCpuTime;
+    parts.push(LedgerEntry { is_estimate: true, ..LedgerEntry::exact(source, left_ns.max(0)) });
     parts
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The noise-free baseline comes from the least disturbed runs: the smallest preemption and queueing, and the mean
-//! shares of the lowest fifth for the rest. Estimates divide the CPU time further; what they leave is unexplained.
+//! shares of the lowest fifth for the rest. Estimates divide the CPU time further; they leave what the program itself
+//! took more.
 
 mod baseline;
 mod estimates;

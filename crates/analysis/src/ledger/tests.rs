@@ -99,7 +99,7 @@ fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
         row.set(Metric::UserUs, Some(9_000));
         row.set(Metric::SysUs, Some(1_000 + freeing_ns / 1_000));
     });
-    check(&record, &NoiseSource::Unexplained, 30_000_000);
+    check(&record, &NoiseSource::MoreCpuTime, 30_000_000);
 }
 
 /// The kernel dropped switch records, but counted the wait.
@@ -215,7 +215,7 @@ fn time_on_the_cpu_is_estimated_or_not_explained() {
     });
     check(&clock, &NoiseSource::Frequency, 20_000_000);
     let unknown = record_of(40, |step, row| longer(row, u64::from(step) * 10_000));
-    check(&unknown, &NoiseSource::Unexplained, 7_800_000);
+    check(&unknown, &NoiseSource::MoreCpuTime, 7_800_000);
 }
 
 /// A trace names the preempting programs; interrupts are part of the CPU time.

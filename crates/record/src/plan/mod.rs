@@ -210,10 +210,17 @@ impl Plan {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
-    /// The name of an arm next to other benchmarks' arms.
+    /// Whether the arms run different programs.
+    pub fn has_programs(&self) -> bool {
+        self.candidates().any(|(_, arm)| arm.label() != self.arms[self.reference].label())
+    }
+
+    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
-        match &arm.benchmark {
+        let suite = self.suite.as_ref().map(|suite| &suite.benchmark);
+        match arm.benchmark.as_ref().filter(|_| self.has_benchmarks()).or(suite) {
+            Some(benchmark) if !self.has_programs() => benchmark.clone(),
             Some(benchmark) if self.has_benchmarks() => format!("{benchmark}: {}", arm.label()),
             _ => arm.label().into(),
         }

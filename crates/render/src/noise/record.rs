@@ -26,8 +26,7 @@ pub fn record(record: &Record, ledger: &RecordLedger, styles: &Styles) -> String
     }
     let mut limits = String::new();
     if record.header.facts.virtualisation.is_some() && ledger.total.unexplained_ns() > 0 {
-        let text =
-            "this is a virtual machine: what its host takes is part of what is not explained";
+        let text = "this is a virtual machine: what its host takes is CPU time of the program, or not explained";
         wrap(&mut limits, "note: ", 6, text);
     }
     if let Some(cost) = ledger.evidence {
@@ -149,6 +148,13 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
         all.push(
             "sleeping or waiting: for a device, a timer, another process. The kernel counts the wait for a CPU of the first \
              process only, so its other processes, or Stillwell at the end, may have waited for one"
+                .into(),
+        );
+    }
+    if ns_of(NoiseSource::MoreCpuTime) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "more CPU time: a slower CPU (its clock, its caches, the other thread of its core, the host of a virtual \
+             machine), or more work. The counts of `show -v` tell more work, where instructions are counted"
                 .into(),
         );
     }

@@ -31,6 +31,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
         NoiseSource::Quota => "the CPU quota of the control group was used up".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),
+        NoiseSource::MoreCpuTime => "the program itself took more CPU time".into(),
         NoiseSource::Asleep => "sleeping or waiting (not separable here)".into(),
         NoiseSource::SeenLate => "Stillwell had no CPU to see its end".into(),
         NoiseSource::Host => "the host (nothing in this machine saw it)".into(),

@@ -116,7 +116,7 @@ fn compared(
 
 /// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
 pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
-    let has_programs = programs(page).len() > 1;
+    let has_programs = page.plan.has_programs();
     let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
     draw(out, &["benchmark", page.quantity.location(page.plan), "median", "mean", "CV", "n"], rows);
     out.push('\n');

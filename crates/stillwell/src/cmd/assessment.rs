@@ -94,16 +94,13 @@ impl Assessment {
         } else {
             &self.record.parts
         };
+        let plan = &self.record.header.plan;
         let mut text = String::new();
-        for part in parts {
-            let plan = &part.header.plan;
-            for (arm, activity) in analysis::activities(part).iter().enumerate() {
-                if let Some(activity) =
-                    activity.as_ref().filter(|_| !plan.arms[arm].role.is_control())
-                {
-                    text += "\n";
-                    text += &activity::text(arm + 1, &plan.full_label(arm), activity);
-                }
+        let activities = parts.iter().flat_map(analysis::activities);
+        for (arm, activity) in activities.enumerate() {
+            if let Some(activity) = activity.filter(|_| !plan.arms[arm].role.is_control()) {
+                text += "\n";
+                text += &activity::text(arm + 1, &plan.full_label(arm), &activity);
             }
         }
         if text.is_empty() {

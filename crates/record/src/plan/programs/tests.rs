@@ -1,6 +1,7 @@
 use clap::Parser as _;
 
 use super::*;
+use crate::fixture;
 use crate::plan::Stopping;
 use model::spec::{Cli, Verb};
 
@@ -130,4 +131,18 @@ fn benchmarks_are_compared_with_their_own_reference() {
     assert_eq!(asked, ["d"]);
     let error = names(&["e".into()], &found).unwrap_err().to_string();
     assert_eq!(error, "no program has a benchmark \"e\"; they have a, b, c, d");
+}
+
+/// "fib: only" would say no more than "fib".
+#[test]
+fn a_benchmark_is_named_with_its_program_where_there_are_several() {
+    let labels = |programs: [&str; 2]| {
+        let mut plan = fixture::record(&programs).header.plan;
+        for (arm, benchmark) in plan.arms.iter_mut().zip(["fib", "sort"]) {
+            arm.benchmark = Some(benchmark.into());
+        }
+        [0, 1].map(|arm| plan.full_label(arm))
+    };
+    assert_eq!(labels(["./a", "./a"]), ["fib", "sort"]);
+    assert_eq!(labels(["./a", "./b"]), ["fib: ./a", "sort: ./b"]);
 }
