@@ -91,6 +91,9 @@ pub fn text(
         }
         let evidence = &pair.comparison.evidence;
         out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
+        if let (_, Some(why)) = bound(pair) {
+            wrap(&mut out, &" ".repeat(COMMAND_INDENT), COMMAND_INDENT, why);
+        }
         let last = old.last().zip(pair.old.last());
         if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
             let old = &session.record.header.plan.arms[arm.arm];
@@ -110,7 +113,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
     let name = shorten(&pair.new.label, NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
-            let times = ratio_text(ratio.value, ratio.err);
+            let times = format!("{}{}", bound(pair).0, ratio_text(ratio.value, ratio.err));
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
             let other = pair.old.last().filter(|old| old.label != pair.new.label);
             let other = other.map(|old| format!("{} in ", shorten(&old.label, NAME_MAX)));
@@ -133,6 +136,19 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
     wrap(&mut lines, "", 0, &text);
     for line in lines.lines() {
         writeln!(out, "{}", paint(styles.attention, line)).ok();
+    }
+}
+
+/// The word before the ratio of a pair, and its reason: a t0 that is an upper limit makes the ratio one.
+fn bound(pair: &ArmPair<'_>) -> (&'static str, Option<&'static str>) {
+    let is_limit = |arm: &ArmSummary| arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
+    match (pair.old.iter().any(|arm| is_limit(arm)), is_limit(pair.new)) {
+        (false, false) => ("", None),
+        (false, true) => ("at most ", Some("the new t0 is a limit, so the ratio is at most this")),
+        (true, false) if pair.old.len() == 1 => {
+            ("at least ", Some("the old t0 is a limit, so the ratio is at least this"))
+        }
+        _ => ("about ", Some("some of the t0 are limits: the ratio may be above or below this")),
     }
 }
 
@@ -319,6 +335,26 @@ mod tests {
         assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
         assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
         assert_eq!(document["new"]["neighbours"]["n_shared"], 20);
+    }
+
+    /// A ratio of limits is no estimate of either direction.
+    #[test]
+    fn the_ratio_of_a_limit_is_one() {
+        let (record, evidence) = (record(&["a"]), Evidence::None { because: NoTest::Sequential });
+        let arms = [false, true].map(|is_limit| {
+            let mut arm = analysis(&record, &[1e9]).arms.remove(0);
+            arm.times.as_mut().unwrap().is_upper_limit = is_limit;
+            arm
+        });
+        let word = |old: &[usize], new: usize| {
+            let comparison = Comparison { arm: 0, reference: 0, evidence: evidence.clone() };
+            let judgement = judge(&comparison, &record.header.plan.policy);
+            let old = old.iter().map(|&at| &arms[at]).collect();
+            bound(&ArmPair { old, new: &arms[new], comparison, judgement, distributions: None }).0
+        };
+        assert_eq!([word(&[0], 0), word(&[0, 0], 1)], ["", "at most "]);
+        assert_eq!([word(&[1], 0), word(&[1], 1)], ["at least ", "about "]);
+        assert_eq!([word(&[0, 1], 0), word(&[1, 1], 1)], ["about ", "about "]);
     }
 
     #[track_caller]
