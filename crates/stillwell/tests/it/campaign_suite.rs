@@ -13,7 +13,7 @@ const TWO: &str =
 
 fn begin(bench: &Bench, suite: &str, prefix: &[&str]) -> Ran {
     bench.write("s.toml", suite);
-    let words = ["campaign", "new", "c", "--suite", "s.toml", "--seed", "7", "--budget", "8s"];
+    let words = ["campaign", "new", "c", "--suite", "s.toml", "--seed", "7", "--budget", "60s"];
     bench.stillwell(&[&words[..], &["--"], prefix].concat())
 }
 

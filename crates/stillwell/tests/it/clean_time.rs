@@ -60,11 +60,12 @@ fn what_other_programs_take_is_not_in_it() {
     let (bench, record) = beside_load(COMPUTE);
     for row in record.timed() {
         let (wall_ns, stalled_ns) = (ns(row, "wall_ns"), ns(row, "stalled_ns"));
-        // The clocks of CPU time and of waits differ by less than a tick of each.
-        assert!(wall_ns - stalled_ns + 1_000_000 >= cpu_ns(row), "{row:?}");
+        // The clocks of CPU time and of waits differ by less than a tick of each, and by some microseconds a switch.
+        let apart_ns = 1_000_000 + 50_000 * ns(row, "involuntary_switches");
+        assert!(wall_ns - stalled_ns + apart_ns >= cpu_ns(row), "{row:?}");
         // What these clocks differ by is no stall. It is unclear as far as no clock says that the program ran then.
         let impossible_ns = ns(row, "impossible_stall_ns");
-        assert!(impossible_ns < 1_000_000, "{row:?}");
+        assert!(impossible_ns < apart_ns, "{row:?}");
         assert!(ns(row, "unclear_ns") <= impossible_ns, "{row:?}");
     }
     let found = analysis(&bench);

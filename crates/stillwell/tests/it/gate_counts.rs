@@ -182,7 +182,10 @@ fn a_gate_that_is_interrupted_while_it_counts_tells_its_times() {
     let document = document(&bench);
     assert_eq!(document["exit_code"], 130);
     assert_eq!(document["uncounted"], serde_json::json!(["the counting was interrupted"]));
-    assert!(document["benchmarks"][1]["ratio"]["ratio"].is_number(), "{document}");
+    // A busy machine may have too few pairs for a ratio.
+    let measured = document["conclusion"]["measured"].as_array().unwrap();
+    let names: Vec<&str> = measured.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["BM_a: base", "BM_a: head", "BM_b: base", "BM_b: head"], "{document}");
 }
 
 /// Google Benchmark before 1.8 refuses a number of iterations. The times keep their answer.
