@@ -65,7 +65,8 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
 /// being treated as times.
 pub fn compares_times(plan: &Plan) -> bool {
     let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
-    plan.policy.decide_on.is_none() || (is_time && plan.policy.better.is_lower())
+    let is_memory = plan.workers.as_ref().is_some_and(|it| it.headline.clock().is_none());
+    (plan.policy.decide_on.is_none() && !is_memory) || (is_time && plan.policy.better.is_lower())
 }
 
 fn untimed(values: Option<TimeSummary>) -> ArmSummary {
@@ -102,6 +103,13 @@ fn summaries(
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let headline = clock.map(Headline::from);
+    let low_of = |rows: &Rows, runs: &[Vec<f64>], value: &dyn Fn(&Rows, usize) -> Option<f64>| {
+        match clock.is_some() || compares_times(plan) {
+            true => low_runs::low_ends(rows, n_arms, value),
+            // The state of the core matters only for times.
+            false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect::<Vec<LowRuns>>(),
+        }
+    };
     if let Some(slices) = &record.slices {
         let values = values_by_arm(plan, slices, headline);
         let quiet_rows = quiet
@@ -109,7 +117,7 @@ fn summaries(
             .map(|quiet| quiet.processes(plan, slices, headline));
         let rows = quiet_rows.as_ref().or(processes).unwrap_or(&record.rows);
         let runs = by_arm(rows, n_arms, Rows::headline);
-        let low = low_runs::low_ends(rows, n_arms, Rows::headline);
+        let low = low_of(rows, &runs, &Rows::headline);
         let of_arm = |arm: usize| {
             let mut times = sliced_times(&runs[arm], &low[arm], &values[arm])?;
             if quiet_rows.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
@@ -124,11 +132,7 @@ fn summaries(
         Some(clock) => rows.time_ns(index, clock),
     };
     let runs = by_arm(&record.rows, n_arms, value);
-    let low: Vec<LowRuns> = match clock.is_some() || compares_times(plan) {
-        true => low_runs::low_ends(&record.rows, n_arms, value),
-        // The state of the core matters only for times.
-        false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect(),
-    };
+    let low = low_of(&record.rows, &runs, &value);
     runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()
 }
 

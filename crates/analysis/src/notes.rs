@@ -1,5 +1,6 @@
 //! Notes for the reader of a result, as data: sources of lost time and limits of the data. `render` has the words.
 
+use crate::clocks::compares_times;
 use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
@@ -27,6 +28,8 @@ pub fn notes(
     neighbours: Option<Neighbours>,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
+    // They take time, and nothing else.
+    let neighbours = neighbours.filter(|_| compares_times(&record.header.plan));
     if let Some(slices) = &record.slices {
         notes.extend(notes_on_slices(record, slices, arms));
         notes.extend(neighbours.and_then(on_the_core));

@@ -1,10 +1,10 @@
 //! Words for the deciding quantity. Only times are faster and slower.
 
 use crate::ratios::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
-use analysis::RatioInterval;
 use analysis::exact::SAME_WORK;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
-use model::values::{Better, DecideOn};
+use analysis::{RatioInterval, compares_times};
+use model::values::{Better, DecideOn, Headline};
 use record::plan::{DecisionRule, Plan};
 
 /// Differences from this factor on are told as factors, not as percentages.
@@ -20,6 +20,13 @@ pub(super) enum QuantityWords {
     Value(Better),
 }
 
+const CPU_TIME: QuantityWords = amount("CPU time");
+const MEMORY: QuantityWords = amount("memory");
+
+const fn amount(noun: &'static str) -> QuantityWords {
+    QuantityWords::Amount { verb: "uses", plural: "use", noun, is_count: false }
+}
+
 /// Whether an open comparison is below the limit of its gate, which asks for no more.
 pub(super) fn is_within_limit(judgement: &Judgement, plan: &Plan) -> bool {
     judgement.verdict == Verdict::Undecided
@@ -31,7 +38,10 @@ impl QuantityWords {
     pub(super) fn of(plan: &Plan) -> Self {
         let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
         let quantity = Self::decided_by(plan.policy, is_time);
+        let headline = plan.workers.as_ref().map(|workers| workers.headline);
         match quantity {
+            _ if headline == Some(Headline::Cpu) => CPU_TIME,
+            _ if headline.is_some_and(|it| it.clock().is_none()) => MEMORY,
             // The counter's name goes with the number.
             Self::Amount { verb, plural, is_count, .. } if plan.valgrind().is_some() => {
                 Self::Amount { verb, plural, noun: "instructions (valgrind)", is_count }
@@ -41,13 +51,13 @@ impl QuantityWords {
     }
 
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
-        let amount = |noun| Self::Amount { verb: "uses", plural: "use", noun, is_count: false };
         let count = |verb, plural, noun| Self::Amount { verb, plural, noun, is_count: true };
         match policy.decide_on {
-            None | Some(DecideOn::Clean | DecideOn::Wall | DecideOn::Cpu) => Self::Time,
+            None | Some(DecideOn::Clean | DecideOn::Wall) => Self::Time,
+            Some(DecideOn::Cpu) => CPU_TIME,
             Some(DecideOn::User) => amount("user CPU time"),
             Some(DecideOn::Sys) => amount("system CPU time"),
-            Some(DecideOn::Maxrss) => amount("memory"),
+            Some(DecideOn::Maxrss) => MEMORY,
             Some(DecideOn::TreeMemory) => amount("memory in all its processes"),
             Some(DecideOn::Faults) => count("has", "have", "page faults"),
             Some(DecideOn::Switches) => count("has", "have", "context switches"),
@@ -79,15 +89,9 @@ impl QuantityWords {
         }
     }
 
-    /// Whether arms have a noise-free lowest value.
-    pub(super) fn has_floor(self, plan: &Plan) -> bool {
-        let decides = plan.policy.decide_on.is_some();
-        self.is_time() || !decides || plan.arms.iter().all(|arm| arm.unit.is_time())
-    }
-
     /// The name of an arm's main number. Of amounts it is the median, as everywhere but for times.
     pub(super) fn location(self, plan: &Plan) -> &'static str {
-        if self.has_floor(plan) && !matches!(self, Self::Value(Better::Higher)) {
+        if compares_times(plan) {
             return "t0";
         }
         match self {
@@ -273,6 +277,8 @@ mod tests {
         check(memory, 1.12, "b uses 12.0 % more memory than a (10.0 to 14.0 %)");
         check(memory, 0.88, "b uses 12.0 % less memory than a (10.0 to 14.0 %)");
         check(memory, 3.0, "b uses 3.000 times as much memory as a (2.980 to 3.020)");
+        let cpu = quantity(DecideOn::Cpu, Better::Lower, true);
+        check(cpu, 1.12, "b uses 12.0 % more CPU time than a (10.0 to 14.0 %)");
         let faults = quantity(DecideOn::Faults, Better::Lower, false);
         check(faults, 0.9, "b has 10.0 % fewer page faults than a (8.0 to 12.0 %)");
         check(faults, 3.0, "b has 3.000 times as many page faults as a (2.980 to 3.020)");

@@ -81,11 +81,17 @@ pub fn off(host: &Host) -> Result<Option<Restoration>> {
 }
 
 fn try_off(host: &Host) -> Result<Option<Restoration>> {
-    if journal::look(host)?.is_none_or(|journal| journal.shield.is_none()) {
+    let Some(journal) = journal::look(host)? else { return Ok(None) };
+    let is_dead = journal.begun.last().is_some_and(|begin| !journal::is_alive(begin));
+    if journal.shield.is_none() && !is_dead {
         return Ok(None);
     }
     let mut store = Store::open(host)?;
-    Ok(Some(take_down(host, &mut store)))
+    Ok(match store.journal.shield {
+        Some(_) => Some(take_down(host, &mut store)),
+        // Killed before the journal had the shield. A machine that `system tune` has tuned stays as it is.
+        None => store.journal.is_stale().then(|| restore(host, &mut store)),
+    })
 }
 
 /// Removes the groups of shields without a journal, and returns these shields. Errors: a part cannot be removed.

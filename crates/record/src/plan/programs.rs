@@ -261,8 +261,12 @@ pub fn decide_workers(
     surroundings: &Surroundings,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
-    let (judgement, options) = &with_worker_quantity(judgement, options)?;
+    let (mut judgement, options) = with_worker_quantity(judgement, options)?;
+    let options = &options;
     let headline = options.headline(judgement.clock);
+    if !headline.unit().is_time() {
+        judgement.estimand = judgement.estimand.or(Some(Estimand::Typical));
+    }
     ensure!(
         judgement.clock.is_none() || headline.unit().is_time(),
         "--decide-on does not go with --track-memory or --tracemalloc, which decide too"
@@ -282,7 +286,7 @@ pub fn decide_workers(
     }
     let compares = arms.len() > n_benchmarks;
     let request =
-        SessionRequest::for_workers(options, judgement, affinity(options, &surroundings.facts));
+        SessionRequest::for_workers(options, &judgement, affinity(options, &surroundings.facts));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
     let mut plan = decide(&request, arms, terms, surroundings)?;
     set_budget(&mut plan, options, n_benchmarks, compares);

@@ -14,7 +14,9 @@ use crate::text::doubt::slow_text;
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
+use analysis::{
+    ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt, compares_times,
+};
 use model::values::{Clock, ValueUnit};
 use record::plan::Plan;
 
@@ -57,12 +59,15 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     // The memory is the largest process's.
     let copies = page.plan.copies.as_ref().filter(|_| page.quantity.is_time());
     let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
-    let of = match page.plan.arms[arm.arm].unit {
-        ValueUnit::Time if copies.is_some() => " take",
-        ValueUnit::Time => " takes",
-        _ => ":",
+    let (of, text) = match (page.plan.arms[arm.arm].unit, page.quantity) {
+        (ValueUnit::Time, QuantityWords::Amount { noun, .. }) => {
+            (" uses", format!("{text} of {noun}"))
+        }
+        (ValueUnit::Time, _) if copies.is_some() => (" take", text),
+        (ValueUnit::Time, _) => (" takes", text),
+        _ => (":", text),
     };
-    if let (false, Some(values)) = (page.quantity.is_time(), &arm.times) {
+    if let (false, Some(values)) = (compares_times(page.plan), &arm.times) {
         let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
         return match page.quantity {
             QuantityWords::Amount { verb, noun, is_count: false, .. } if of == ":" => {

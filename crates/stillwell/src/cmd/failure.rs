@@ -61,8 +61,12 @@ pub fn for_git(words: &[OsString], code: u8) -> u8 {
 
 fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {
     writeln!(terminal::stderr(), "stillwell: {message}").ok();
-    document(ErrorObject { code, message: message.into(), exit_code: exit_code::ERROR }, target);
-    exit_code::ERROR
+    let exit_code = match code {
+        ErrorCode::Interrupted => exit_code::INTERRUPTED,
+        _ => exit_code::ERROR,
+    };
+    document(ErrorObject { code, message: message.into(), exit_code }, target);
+    exit_code
 }
 
 /// Prints a document if a verb with `--json` ended early and printed none.

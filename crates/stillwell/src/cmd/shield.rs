@@ -7,10 +7,12 @@ use jiff::Timestamp;
 
 use crate::cmd::print::print;
 use crate::cmd::rights::on_machine;
-use crate::session::{Guard, hidden_siblings};
+use crate::cmd::tuning::left_by_signal;
+use crate::session::{Guard, hidden_siblings, interrupted};
 use host::shield::{self, Isolation, ShieldPlan, Watch};
 use host::{Host, journal};
 use host::{shielding, sys, terminal};
+use measure::interrupt::Interrupt;
 use measure::supervised;
 use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use model::values::{exit_code, name_cpus};
@@ -36,8 +38,13 @@ fn request(host: &Host, options: &ShieldOptions) -> shield::ShieldRequest {
 
 fn on(options: &ShieldOptions) -> Result<u8> {
     let host = Host::new(&options.host_root);
+    let interrupt = Interrupt::catch_first()?;
     let made =
         shielding::session::on(&host, &request(&host, options), Timestamp::now().as_second())?;
+    if interrupt.take() {
+        let left = shielding::session::off(&host)?.is_some_and(|restored| !restored.is_complete());
+        return Err(if left { left_by_signal() } else { interrupted() });
+    }
     let earlier = made.earlier.as_ref().map(tuned::earlier).unwrap_or_default();
     print(&(earlier + &shown::text(&made.isolation, None) + &shown::turned(made.n_set)))?;
     let is_clean = made.earlier.is_none_or(|restored| restored.is_complete());
@@ -96,7 +103,9 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     let host = Host::new(&options.host_root);
     let request = request(&Host::new(&options.host_root), options);
     let mut guard = Guard::for_shield(&options.host_root, request)?;
-    let code = guard.enter(std::process::id()).and_then(|()| run(verb, &host, &guard));
+    let code = guard.enter(std::process::id());
+    let code = code.and_then(|()| if guard.take_signal() { Err(interrupted()) } else { Ok(()) });
+    let code = code.and_then(|()| run(verb, &host, &guard));
     guard.restore(code)
 }
 

@@ -1,16 +1,19 @@
 //! `system tune`, `system reset` and `system status`.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use jiff::Timestamp;
 
 use crate::cmd::print::print;
+use crate::session::interrupted;
 use host::Host;
 use host::journal::{self, Begin};
 use host::knobs::{Machine, bench_cpus};
 use host::restore::{self, Reset};
 use host::tune::{self, KnobResult};
+use measure::interrupt::Interrupt;
 use model::spec::{SystemRoot, SystemTune};
 use model::values::exit_code;
+use render::document::ErrorCode;
 use render::system::tuned as shown;
 
 const NOTHING: &str = "nothing is changed\n";
@@ -27,12 +30,28 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
         print(&shown::planned(&planned))?;
         return Ok(exit_code::SUCCESS);
     }
+    let interrupt = Interrupt::catch_first()?;
     let tuned = tune::apply(&host, bench, &knobs, Timestamp::now().as_second())?;
+    if interrupt.take() {
+        return Err(match restore::reset(&host)? {
+            Reset::Restored(restored) if !restored.is_over() => left_by_signal(),
+            _ => interrupted(),
+        });
+    }
     let earlier = tuned.earlier.as_ref().map(shown::earlier).unwrap_or_default();
     print(&(earlier + &shown::turned(&tuned.turned)))?;
     let is_good = tuned.earlier.is_none_or(|restored| restored.is_complete())
         && tuned.turned.iter().all(KnobResult::is_good);
     Ok(if is_good { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+}
+
+/// The error of a verb that a signal ended while it tuned the machine, if not all could be put back.
+pub fn left_by_signal() -> Error {
+    ErrorCode::Interrupted.error(
+        "interrupted while the machine was tuned; `stillwell system status` shows what is left, `stillwell system reset` \
+         tries again"
+            .into(),
+    )
 }
 
 pub fn reset(verb: &SystemRoot) -> Result<u8> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use jiff::Timestamp;
 
 use crate::session::core_pairs::hidden_siblings;
@@ -12,11 +12,13 @@ use host::knobs::bench_cpus;
 use host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
 use host::sys::User;
 use host::{Host, Survey, look, terminal, user_of_commands};
+use measure::interrupt::Interrupt;
 use model::spec::groups::{RightsOptions, TuneOptions};
 use model::spec::run::ProcessOptions;
 use model::spec::workers::WorkerOptions;
 use model::words::in_words;
 use record::plan::programs::affinity;
+use render::document::ErrorCode;
 use render::shield as shown;
 
 /// Tuned knobs and a shield, until [`Guard::restore`] or the guard is dropped: the guardian restores everything when its
@@ -29,6 +31,8 @@ pub struct Guard {
     user: Option<User>,
     /// The machine before the shield, which takes CPUs from this process too.
     before: Option<Survey>,
+    /// Catches signals from before the first change until a session does: the machine is put back before the program ends.
+    interrupt: Option<Interrupt>,
 }
 
 /// Whether a guard reports what it does. Only the first of consecutive sessions needs to.
@@ -108,19 +112,31 @@ impl Guard {
             isolate: shield,
             time_s: Timestamp::now().as_second(),
         };
+        let interrupt = Interrupt::catch_first()?;
         let guardian = Guardian::start(root, &request)?;
         let isolation = guardian.isolation.clone();
+        if interrupt.take() {
+            let guard = Self { guardian: Some(guardian), ..Self::default() };
+            return guard.restore(Err(interrupted()));
+        }
         if voice == Voice::Normal {
             say(&guardian.notes);
             isolation.iter().for_each(say_isolation);
         }
-        Ok(Self { guardian: Some(guardian), isolation, ..Self::default() })
+        let interrupt = Some(interrupt);
+        Ok(Self { guardian: Some(guardian), isolation, interrupt, ..Self::default() })
+    }
+
+    /// Ends the catching of signals. Returns whether one has come.
+    pub fn take_signal(&mut self) -> bool {
+        self.interrupt.take().is_some_and(|interrupt| interrupt.take())
     }
 
     /// Restores everything, and returns the result of what was done under the guard. Errors: the error in `result`, or
     /// else the guardian died or could not restore everything. If both failed, the second error is printed here.
     pub fn restore<T>(self, result: Result<T>) -> Result<T> {
         let Some(guardian) = self.guardian else { return result };
+        let _caught = Interrupt::catch()?;
         let ended = guardian.end().and_then(|(notes, put_back)| {
             say(&notes);
             put_back
@@ -171,6 +187,11 @@ impl Guard {
             _ => Ok(()),
         }
     }
+}
+
+/// The error of a verb that a signal ended while it tuned the machine.
+pub fn interrupted() -> Error {
+    ErrorCode::Interrupted.error("interrupted while the machine was tuned; it is put back".into())
 }
 
 /// The CPUs that knobs keep free for workers. A machine's only CPU is left out unless the user names it.

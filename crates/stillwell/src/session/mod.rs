@@ -17,7 +17,7 @@ mod whole;
 use anyhow::{Context as _, Result};
 
 pub use core_pairs::{core_pairs, hidden_siblings};
-pub use guard::{Guard, Voice};
+pub use guard::{Guard, Voice, interrupted};
 pub use opening::{Opening, SampledSession, VisitOpening};
 pub use progress::LineClock;
 pub use screen::Screen;

@@ -29,6 +29,7 @@ use record::plan::Plan;
 use record::plan::workers::Workers;
 use record::{self, FORMAT, Header, Layout, Readers, RecordTail, VERSION, Writer};
 use render::remedies::Audience;
+use rustix::process::{Signal, getpid, kill_process};
 
 /// The settings for sampling, and the action that takes the samples between runs.
 pub struct SampledSession {
@@ -126,6 +127,10 @@ impl<'p> Session<'p> {
             (None, Some(workers)) => opening.ask(plan, workers)?,
             (None, None) => opening.execute(plan, sampling)?,
         };
+        if opening.guard.take_signal() {
+            // The runner catches signals now.
+            kill_process(getpid(), Signal::INT).ok();
+        }
         let absolute = std::path::absolute(&path)
             .with_context(|| format!("cannot make {} absolute", path.display()))?;
         let earlier = opening.visit.as_ref().and_then(|visit| visit.state);

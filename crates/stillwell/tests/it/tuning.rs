@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use crate::bench::{Bench, Ran, STILLWELL, send, wait_until};
 
 const INTERVAL: &str = "host/proc/sys/vm/stat_interval";
+const JOURNAL: &str = "host/run/stillwell/journal";
 
 /// A machine with four CPUs, one of them for the benchmark, and two knobs.
 fn machine() -> Bench {
@@ -252,5 +253,49 @@ fn the_helper_takes_no_path_and_no_other_root() {
         writeln!(&ours, "{request}").unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(2), "{request}");
     }
+    assert_eq!(bench.read(INTERVAL), "1\n");
+}
+
+/// Whenever it comes: while the guardian tunes, while the session opens, while it measures.
+#[test]
+fn a_signal_ends_a_session_after_the_machine_is_put_back() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let bench = machine();
+        let arguments = ["--host-root", "host", "--tune", "--affinity", "3", "-r", "100000"];
+        let running = bench.start(&[&arguments[..], &["sleep 0.01"]].concat());
+        wait_until("it tunes", || bench.path(JOURNAL).exists());
+        running.signal(signal);
+        let ran = running.finish().ends_with(130);
+        assert!(!bench.path(JOURNAL).exists(), "{ran:#?}");
+        assert_eq!(bench.read(INTERVAL), "1\n");
+    }
+}
+
+#[test]
+fn a_signal_while_the_machine_is_tuned_for_good_leaves_it_as_it_was() {
+    let bench = machine();
+    let mut tune = bench.command(STILLWELL);
+    tune.args(["system", "tune", "--cpus", "3", "--host-root", "host"]);
+    let running = bench.spawn(tune);
+    wait_until("it tunes", || bench.path(JOURNAL).exists());
+    running.signal(Signal::INT);
+    let ran = running.finish();
+    // It may have been over before.
+    let value = if ran.code == Some(0) { "120" } else { "1\n" };
+    assert!([Some(0), Some(130)].contains(&ran.code), "{ran:#?}");
+    assert_eq!(bench.read(INTERVAL), value, "{ran:#?}");
+}
+
+/// Killed before the journal had its last line, as a `shield on` before it had a shield.
+#[test]
+fn shield_off_puts_back_what_a_killed_one_has_changed() {
+    let bench = machine();
+    system(&bench, &["tune", "--cpus", "3"]).ends_with(0);
+    let journal = bench.read(JOURNAL);
+    let (begun, last) = journal.trim_end().rsplit_once('\n').unwrap();
+    assert!(last.contains("done"), "{journal}");
+    std::fs::write(bench.path(JOURNAL), format!("{begun}\n")).unwrap();
+    let ran = bench.stillwell(&["shield", "off", "--host-root", "host"]).ends_with(0);
+    assert!(ran.stdout.contains("files put back"), "{ran:#?}");
     assert_eq!(bench.read(INTERVAL), "1\n");
 }

@@ -313,9 +313,20 @@ fn memory_can_be_what_is_compared() {
     assert!((50e6..51e6).contains(&t0), "{t0}");
     std::fs::remove_file(bench.path("r.swell")).unwrap();
     let ran = bench.stillwell(&[&options[..], &["--track-memory"], &statement].concat());
-    assert!(ran.ends_with(0).stdout.contains("MiB"));
+    // Neither time nor what takes it.
+    let said = ran.ends_with(0).stdout;
+    assert!(said.contains(" MiB of memory") && !said.contains("hardware thread"), "{said}");
     let t0 = analysis(&bench)["arms"][0]["wall"]["t0"]["value"].as_f64().unwrap();
     assert!((50e6..200e6).contains(&t0), "{t0}");
+}
+
+#[test]
+fn cpu_time_is_named_where_it_decides() {
+    let bench = Bench::new();
+    let options = ["timeit", "-r", "2", "--values", "2", "-l", "1", "--decide-on", "cpu"];
+    let ran = bench.stillwell(&[&options[..], &["import time; time.sleep(0.02)"]].concat());
+    let said = ran.ends_with(0).stdout.replace('\n', " ");
+    assert!(said.contains(" uses ") && said.contains(" of CPU time"), "{said}");
 }
 
 #[test]
