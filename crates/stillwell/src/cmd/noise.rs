@@ -68,6 +68,8 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     let bar = progress(length_ns, verb.json);
     let mut result = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
     bar.finish_and_clear();
+    // A signal ends the program while it waits for the reader of a FIFO.
+    drop(interrupt);
     result.report.gaps = Audience::Machine.gaps(result.report.gaps);
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &result))

@@ -20,6 +20,7 @@ use crate::cmd::suite_commands::KeptSuite;
 use crate::session::drawn_seed;
 use analysis::watch::estimand_of;
 use host::terminal;
+use measure::interrupt::Interrupt;
 use model::spec::RaceVerb;
 use model::values::exit_code;
 use record::plan::{Plan, defaults};
@@ -171,6 +172,8 @@ fn run(verb: &RaceVerb, state: RaceState, contest: &Contest) -> Result<u8> {
 
 /// Races to the end. Each round is saved before the next one.
 fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Result<u8> {
+    // Between sessions too: one that comes there ends the race in order.
+    let interrupt = Interrupt::catch_first()?;
     let manifest = state.manifest.clone();
     let plan = &contest.plan;
     let labels: Vec<String> = plan.arms.iter().map(|arm| arm.label().to_owned()).collect();
@@ -197,9 +200,12 @@ fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Resu
             }
             RaceStep::Done => break,
         };
-        let line = match measurer.measure(&race, arms, n_blocks, state.new_record())? {
-            MeasuredRound::Round(line) => line,
-            MeasuredRound::Interrupted => {
+        let measured = measurer.measure(&race, arms, n_blocks, state.new_record());
+        let is_interrupted = interrupt.take();
+        let line = match measured {
+            Ok(MeasuredRound::Round(line)) => line,
+            Err(error) if !is_interrupted => return Err(error),
+            Ok(MeasuredRound::Interrupted) | Err(_) => {
                 interrupted("race", &state.directory);
                 return Ok(exit_code::INTERRUPTED);
             }
@@ -209,7 +215,12 @@ fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Resu
             print(&page::round(&race, &step, &line.failed, line.counts, &labels))?;
         }
         state.keep(line)?;
+        if is_interrupted {
+            interrupted("race", &state.directory);
+            return Ok(exit_code::INTERRUPTED);
+        }
     }
+    drop(interrupt);
     state.mark_ended()?;
     let (outcome, arms) = (race.outcome(), race.standings());
     let shown = page::RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan };
