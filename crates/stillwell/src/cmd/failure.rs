@@ -30,6 +30,10 @@ pub fn report_error(error: &anyhow::Error, audience: Audience, target: Option<&J
     {
         message += &format!("; {whose}");
     }
+    // Also where the launcher met it, which answers with words.
+    if message.ends_with("Too many open files") {
+        message += "; raise the limit of open files (ulimit -n)";
+    }
     message += &blamed_defaults(&message);
     told(ErrorCode::of(error), &message, target)
 }

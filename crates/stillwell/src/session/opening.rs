@@ -12,6 +12,7 @@ use crate::session::progress::LineClock;
 use crate::session::screen::Screen;
 use crate::session::state::SessionState;
 use crate::session::steps::Session;
+use crate::session::whole::broken_down;
 use host::shield::Watch;
 use host::terminal;
 use host::user_files::read_text;
@@ -143,7 +144,10 @@ impl<'p> Session<'p> {
             Some(_) => reopen(&path)?,
         };
         let rows = RowPlace { record: absolute, columns, clock_origin_ns, next_step };
-        started.runner.keep(rows)?;
+        started.runner.keep(rows).map_err(|error| match earlier {
+            None => broken_down(&path, error),
+            Some(_) => error,
+        })?;
         Ok(Self {
             plan,
             path,

@@ -116,3 +116,21 @@ fn little_address_space_is_enough_for_one_thread() {
     }
     assert!(n_whole > 12, "{n_whole}");
 }
+
+/// At each limit another file is the one too many.
+#[test]
+fn a_session_that_cannot_open_its_files_leaves_no_record_without_runs() {
+    for limit in 10..24 {
+        let bench = Bench::new();
+        let mut command = bench.command("sh");
+        command.args(["-c", "ulimit -n \"$0\"; exec \"$@\"", &limit.to_string(), STILLWELL]);
+        command.args(["run", "-o", "r.swell", "-r", "2", "true"]);
+        let ran = Ran::from(command.output().unwrap());
+        if ran.code == Some(2) {
+            assert!(!bench.path("r.swell").exists(), "{limit}: {ran:#?}");
+            assert!(ran.stderr.contains("ulimit"), "{limit}: {ran:#?}");
+        } else {
+            ran.ends_with(0);
+        }
+    }
+}
