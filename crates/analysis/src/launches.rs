@@ -47,6 +47,7 @@ pub struct LaunchSlice {
 
 #[derive(Clone, Debug)]
 pub struct SliceRule {
+    in_slices: bool,
     estimand: Estimand,
     process_value: ProcessValue,
     headline: Headline,
@@ -70,6 +71,7 @@ impl SliceRule {
         let workers = plan.workers.as_ref();
         let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
         Self {
+            in_slices: plan.in_slices,
             estimand: plan.policy.estimand,
             process_value: plan.policy.process_value,
             headline: headline.or(workers.map(|workers| workers.headline)).unwrap_or_default(),
@@ -83,9 +85,14 @@ impl SliceRule {
         self.inner_loops[arm as usize]
     }
 
+    /// A slice, or a run of a record without slices, by the quantity that decides.
     pub fn slice(&self, row: &Row) -> Option<LaunchSlice> {
         let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
-        if let Some(value) = row.value {
+        if !self.in_slices {
+            return Some(LaunchSlice { loops, value: row.headline()? });
+        }
+        // An own value is a wall time or no time at all; the CPU time has a column beside it.
+        if let Some(value) = row.value.filter(|_| self.headline != Headline::Cpu) {
             return Some(LaunchSlice { loops, value });
         }
         let total_ns = match self.headline {
@@ -320,6 +327,15 @@ mod tests {
         assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.5);
         // 80 ns for ten more loops of two; the constant 20 ns cancel.
         assert_eq!(value(|workers| workers.delta = true), 4.0);
+    }
+
+    /// As Google Benchmark's files have both times of a loop.
+    #[test]
+    fn an_own_time_is_no_cpu_time() {
+        let rows = [Row { value: Some(10.5), ..slice(0, 0, Some(0), 100, 1050) }];
+        let record = sliced(&rows, |plan| plan.workers = None);
+        let of = |headline| gathered(&record.header.plan, &record.rows, headline).headline(0);
+        assert_eq!((of(None), of(Some(Headline::Cpu))), (Some(10.5), Some(5.25)));
     }
 
     #[test]

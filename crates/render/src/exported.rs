@@ -1,11 +1,11 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
-use crate::units::{UnitKind, kind_of};
+use crate::units::{UnitKind, kind_of, kind_of_unit};
 use analysis::verdict::Judgement;
 use analysis::{Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, UncertainValue};
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
-use record::plan::Plan;
+use record::plan::{Arm, Plan};
 use record::{Record, Row};
 
 pub(super) const SECOND_NS: f64 = 1e9;
@@ -41,13 +41,8 @@ pub(super) struct ExportSummary {
 
 impl ExportMetric {
     fn new(name: &'static str, key: &'static str, subtracted: f64) -> Self {
-        let (unit, symbol, size) = match kind_of(name) {
-            UnitKind::Time => (Some("second"), "s", SECOND_NS),
-            UnitKind::Memory => (Some("byte"), "B", 1.0),
-            UnitKind::Count => (None, "", 1.0),
-        };
-        let (unit, symbol, size) =
-            if name == VALUE { (None, "", 1.0) } else { (unit, symbol, size) };
+        let kind = if name == VALUE { UnitKind::Count } else { kind_of(name) };
+        let (unit, symbol, size) = exported_unit(kind);
         Self { name, key, unit, symbol, size, subtracted }
     }
 
@@ -91,6 +86,21 @@ impl ExportMetric {
             max: net(metric.max),
         })
     }
+}
+
+/// The unit of the exports: hyperfine's name in JSON and in CSV, and its size in base units.
+fn exported_unit(kind: UnitKind) -> (Option<&'static str>, &'static str, f64) {
+    match kind {
+        UnitKind::Time => (Some("second"), "s", SECOND_NS),
+        UnitKind::Memory => (Some("byte"), "B", 1.0),
+        UnitKind::Count => (None, "", 1.0),
+    }
+}
+
+/// Name in JSON and size of the unit of an arm's compared values.
+pub(super) fn compared_unit(arm: &Arm) -> (Option<&'static str>, f64) {
+    let (unit, _, size) = exported_unit(kind_of_unit(arm.unit));
+    (unit, size)
 }
 
 fn base_value(row: &Row, metric: Metric) -> Option<f64> {
@@ -168,7 +178,7 @@ pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> 
     analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.times.is_some())
 }
 
-/// t0 net of the control, if there is one, ns.
+/// t0 net of the control, if there is one, in the base unit.
 pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }

@@ -116,7 +116,7 @@ struct SubtractedTime<'a> {
     metric: &'static str,
     value: f64,
     err: Option<f64>,
-    unit: &'static str,
+    unit: Option<&'static str>,
 }
 
 impl<'a> SessionFields<'a> {
@@ -124,7 +124,7 @@ impl<'a> SessionFields<'a> {
         let plan = &record.header.plan;
         let control = plan.control.and_then(|control| plan.arms.get(control.arm));
         let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
-            let Seconds { value, err, unit, .. } = Seconds::of(t0);
+            let ValueInUnit { value, err, unit, .. } = ValueInUnit::of(t0, arm);
             SubtractedTime { command: arm.label(), metric: PRIMARY, value, err, unit }
         });
         Self {
@@ -139,18 +139,20 @@ impl<'a> SessionFields<'a> {
 }
 
 #[derive(Serialize)]
-struct Seconds {
+struct ValueInUnit {
     value: f64,
     err: Option<f64>,
-    unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_upper_limit: bool,
 }
 
-impl Seconds {
-    fn of(time_ns: UncertainValue) -> Self {
-        let err = time_ns.err.map(|err| err / SECOND_NS);
-        Self { value: time_ns.value / SECOND_NS, err, unit: "second", is_upper_limit: false }
+impl ValueInUnit {
+    fn of(found: UncertainValue, arm: &Arm) -> Self {
+        let (unit, size) = exported::compared_unit(arm);
+        let err = found.err.map(|err| err / size);
+        Self { value: found.value / size, err, unit, is_upper_limit: false }
     }
 }
 
@@ -159,7 +161,7 @@ impl Seconds {
 struct ResultFields<'a> {
     arm: usize,
     command: &'a str,
-    t0: Option<Seconds>,
+    t0: Option<ValueInUnit>,
     steps: RunColumn<'a>,
     blocks: RunColumn<'a>,
 }
@@ -170,7 +172,8 @@ impl<'a> ResultFields<'a> {
         Self {
             arm: series.arm,
             command: &series.planned().command,
-            t0: net_t0(summary).map(|t0| Seconds { is_upper_limit, ..Seconds::of(t0) }),
+            t0: net_t0(summary)
+                .map(|t0| ValueInUnit { is_upper_limit, ..ValueInUnit::of(t0, series.planned()) }),
             steps: series.column(|row| RunCell::Integer(row.step.into())),
             blocks: series.column(|row| {
                 row.block.map_or(RunCell::Missing, |block| RunCell::Integer(block.into()))
