@@ -36,7 +36,7 @@ pub enum Distributions {
     },
 }
 
-/// Times as measured, of arms that ran in random pairs.
+/// Times as measured, or values of another quantity, of arms that ran in random pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PairedDistributions {
     /// Pairs that were used.
@@ -58,7 +58,7 @@ pub struct PairedDistributions {
 /// A decile of one arm against the same decile of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Decile {
-    /// Share of the runs that are faster.
+    /// Share of the runs with less.
     pub share: f64,
     /// New ÷ reference.
     pub ratio: f64,
@@ -100,7 +100,11 @@ pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distrib
     let of = |found: &Comparison| match &found.evidence {
         Evidence::Paired(evidence) => {
             let all = walls.slots(found.reference, found.arm);
-            paired(plan, &all.skip(evidence.n_warmup_pairs)).ok().map(Distributions::Paired)
+            let found = paired(plan, &all.skip(evidence.n_warmup_pairs)).ok();
+            let better = plan.policy.better;
+            found
+                .map(|it| if better.is_lower() { it } else { it.of_values() })
+                .map(Distributions::Paired)
         }
         Evidence::Unpaired { because, .. } => {
             unpaired(record, found.reference, record, found.arm, *because)
@@ -154,6 +158,25 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
         difference: difference?,
         shape: shape?,
     })
+}
+
+impl PairedDistributions {
+    /// Ratios of values from ratios of costs, which are the inverse values where higher is better. The least values have
+    /// the highest costs.
+    fn of_values(mut self) -> Self {
+        let shares: Vec<f64> = self.deciles.iter().map(|decile| decile.share).collect();
+        let of_costs = std::mem::take(&mut self.deciles).into_iter().rev().zip(shares);
+        let inverse = |Band { lo, hi }| Band { lo: 1.0 / hi, hi: 1.0 / lo };
+        self.deciles = of_costs
+            .map(|(Decile { ratio, band, .. }, share)| Decile {
+                share,
+                ratio: 1.0 / ratio,
+                band: band.map(inverse),
+            })
+            .collect();
+        self.typical_ratio = 1.0 / self.typical_ratio;
+        self
+    }
 }
 
 fn distances(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distances, Invalid> {
@@ -241,6 +264,18 @@ mod tests {
         assert!((found.deciles[8].ratio - 1.1).abs() < 0.005);
         assert!(found.shape.kolmogorov_smirnov.p <= 0.001, "{found:#?}");
         assert!(found.shape.anderson_darling.unwrap().p <= 0.001);
+    }
+
+    /// Where higher is better, a cost is the inverse of a value: a cost that has grown is a value that has shrunk.
+    #[test]
+    fn the_deciles_of_values_are_those_of_their_costs_turned_round() {
+        let costs = found(&slots(200, |pair| if pair % 2 == 0 { 1.1 } else { 1.0 }));
+        let values = costs.clone().of_values();
+        let (high, low) = (costs.deciles[8], values.deciles[0]);
+        assert_eq!((low.share, low.ratio), (0.1, 1.0 / high.ratio));
+        let (band, of_cost) = (low.band.unwrap(), high.band.unwrap());
+        assert_eq!((band.lo, band.hi), (1.0 / of_cost.hi, 1.0 / of_cost.lo));
+        assert_eq!(values.typical_ratio, 1.0 / costs.typical_ratio);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::columns::{columns, width, wrap};
+use crate::quantity::QuantityWords;
 use crate::uncertain;
 use analysis::NoTest;
 use analysis::distributions::{Band, Decile, Distances, Distributions, PairedDistributions};
@@ -28,7 +29,7 @@ pub(super) fn text(new: &str, old: &str, plan: &Plan, distributions: &Distributi
             let band = format!("with a band that holds all nine at {level} %");
             line(&mut out, &format!("{of}, {band}:"));
             table(&mut out, &paired.deciles);
-            line(&mut out, &where_they_differ(&paired.deciles));
+            line(&mut out, &where_they_differ(&paired.deciles, plan));
             distances(&mut out, paired);
         }
         Distributions::Unpaired { deciles, because } => {
@@ -154,10 +155,13 @@ impl Picture {
 }
 
 /// The deciles whose band is without 1: `slower at 60 % … 90 %; 1 is in the band of the others`.
-fn where_they_differ(deciles: &[Decile]) -> String {
+fn where_they_differ(deciles: &[Decile], plan: &Plan) -> String {
+    let [worse, better, _] = QuantityWords::of(plan).judged_in_lists();
+    let [more, less] =
+        if plan.policy.better.is_lower() { [worse, better] } else { [better, worse] };
     let side = |decile: &Decile| match decile.band {
-        Some(band) if band.lo > 1.0 => "slower",
-        Some(band) if band.hi < 1.0 => "faster",
+        Some(band) if band.lo > 1.0 => more,
+        Some(band) if band.hi < 1.0 => less,
         _ => "",
     };
     let groups =
@@ -213,6 +217,7 @@ mod tests {
     use super::*;
     use analysis::distributions::DistributionDistance;
     use model::spec::RunSpec;
+    use model::values::{Better, DecideOn, ValueUnit};
     use record::fixture::{from_spec, record};
 
     fn decile(number: u32, lo: f64, ratio: f64, hi: f64) -> Decile {
@@ -238,8 +243,12 @@ mod tests {
 
     #[track_caller]
     fn show(paired: PairedDistributions) -> String {
-        let plan = record(&["old", "new"]).header.plan;
-        let text = text("2", "1", &plan, &Distributions::Paired(paired));
+        show_of(&record(&["old", "new"]).header.plan, paired)
+    }
+
+    #[track_caller]
+    fn show_of(plan: &Plan, paired: PairedDistributions) -> String {
+        let text = text("2", "1", plan, &Distributions::Paired(paired));
         for line in text.lines() {
             assert!(width(line) <= columns(), "{} columns: {line}", width(line));
             assert_eq!(line.trim_end(), line);
@@ -275,6 +284,19 @@ mod tests {
         is([0, 0, 0, 0, 0, 0, 0, 0, -1], "faster at 90 %; 1 is in the band of the others");
         let both = "faster at 10 % … 20 %, slower at 80 % … 90 %; 1 is in the band of the others";
         is([-1, -1, 0, 0, 0, 0, 0, 1, 1], both);
+    }
+
+    #[test]
+    fn more_of_a_value_is_better_where_higher_is() {
+        let mut plan = record(&["old", "new"]).header.plan;
+        plan.policy.decide_on = Some(DecideOn::Value);
+        plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Count);
+        for (better, expected) in [(Better::Higher, "better at"), (Better::Lower, "worse at")] {
+            plan.policy.better = better;
+            let deciles = (1..=9).map(|number| decile(number, 1.1, 1.2, 1.3)).collect();
+            let text = show_of(&plan, paired(deciles));
+            assert!(text.contains(&format!("{expected} 10 % … 90 %")), "{text}");
+        }
     }
 
     #[test]
