@@ -7,7 +7,7 @@ use anyhow::{Context as _, Error, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::open::{InputFile, VALUES_MAX, records};
+use crate::cmd::open::{FileContent, InputFile, VALUES_MAX, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
 use analysis::verdict::{Gate, judge};
@@ -15,9 +15,9 @@ use analysis::{self, ArmSummary, Comparison, across_records, distributions, file
 use host::terminal;
 use model::spec::CompareVerb;
 use model::spec::input::InputOptions;
-use model::values::{FailOn, exit_code};
+use model::values::{Clock, DecideOn, FailOn, ValueUnit, exit_code};
 use record::Record;
-use record::plan::defaults;
+use record::plan::{Plan, defaults};
 use render::depth::Depth;
 use render::files::{BenchmarkFile, ComparisonLayout};
 use render::{Styles, across, files as shown_files, gate, within};
@@ -66,6 +66,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
         !verb.distributions,
         "--distributions is for records of commands; name one benchmark with -b and convert the files to records"
     );
+    refuse_other_quantities(&opened)?;
     let mut sides = Vec::with_capacity(opened.len());
     let mut all: Vec<files::ComparedFile> = Vec::with_capacity(opened.len());
     for opened in opened {
@@ -158,6 +159,9 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         let past: Option<Vec<_>> =
             old.iter().map(|session| same_arm(session, new, new_arm)).collect();
         let Some(past) = past else { continue };
+        for (session, past) in old.iter().zip(&past) {
+            ensure_same_quantity((&session.0, past.arm), (&new.0, new_arm.arm))?;
+        }
         let evidence = across_records(&past, new_arm, policy.alpha);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
@@ -192,6 +196,78 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     let code = Gate::of(&judgements, fail_on).exit_code();
     print_gate_of_sessions(verb, code)?;
     Ok(code)
+}
+
+/// Refuses records in which different quantities decide about the same benchmark. Results of other programs are matched
+/// by unit.
+fn refuse_other_quantities(opened: &[InputFile]) -> Result<()> {
+    let records = opened.iter().filter_map(|opened| match &opened.content {
+        FileContent::Own(record) => Some(record.as_ref()).filter(|it| it.header.imported.is_none()),
+        FileContent::Foreign(..) => None,
+    });
+    let parts = records.flat_map(|record| match &record.parts[..] {
+        [] => std::slice::from_ref(record),
+        parts => parts,
+    });
+    let mut first = HashMap::new();
+    for record in parts {
+        let plan = &record.header.plan;
+        for (arm, _) in plan.candidates() {
+            let benchmark = plan.suite.as_ref().map(|suite| &suite.benchmark);
+            let old = *first.entry((benchmark, plan.full_label(arm))).or_insert((record, arm));
+            ensure_same_quantity(old, (record, arm))?;
+        }
+    }
+    Ok(())
+}
+
+/// Errors: a ratio of these arms would be of different quantities.
+fn ensure_same_quantity(old: (&Record, usize), new: (&Record, usize)) -> Result<()> {
+    // Other programs name the unit of their values only.
+    let is_imported = [old, new].iter().any(|(record, _)| record.header.imported.is_some());
+    let [of_old, of_new] = [old, new].map(|(record, arm)| match is_imported {
+        true => unit_word(record.header.plan.arms[arm].unit).into(),
+        false => quantity(&record.header.plan, arm),
+    });
+    ensure!(
+        of_old == of_new,
+        "{} is not compared: {of_old} decides in {}, and {of_new} in {}; a ratio needs the same --decide-on, and the same \
+         unit of a value, in both",
+        new.0.header.plan.full_label(new.1),
+        old.0.path.display(),
+        new.0.path.display()
+    );
+    Ok(())
+}
+
+/// The quantity that decides about an arm. Clean time and wall time are one: without evidence they are equal.
+fn quantity(plan: &Plan, arm: usize) -> String {
+    let (arm, policy) = (&plan.arms[arm], plan.policy);
+    let clock = match (policy.decide_on, &plan.workers) {
+        (Some(quantity), _) => quantity.clock(),
+        (None, Some(workers)) => workers.headline.clock(),
+        (None, None) => Some(policy.clock),
+    };
+    match (policy.decide_on, arm.unit, clock) {
+        (Some(DecideOn::Value), ..) => {
+            let unit = arm.value.as_ref().and_then(|rule| rule.own_unit());
+            unit.map_or_else(
+                || format!("a value ({})", unit_word(arm.unit)),
+                |unit| format!("a value in {unit}"),
+            )
+        }
+        (_, ValueUnit::Time, Some(Clock::Cpu)) => "CPU time".into(),
+        (Some(quantity), _, None) => quantity.name(),
+        (_, unit, _) => unit_word(unit).into(),
+    }
+}
+
+fn unit_word(unit: ValueUnit) -> &'static str {
+    match unit {
+        ValueUnit::Time => "time",
+        ValueUnit::Bytes => "memory",
+        ValueUnit::Count => "a count",
+    }
 }
 
 /// Refuses a session that is named twice: it would look like two sessions that agree.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use formats::Detail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -17,6 +17,7 @@ use measure::noise::{self, NoiseRequest, NoiseResult};
 use model::spec::NoiseVerb;
 use model::spec::input::InputOptions;
 use model::values::{exit_code, read_cpu_list};
+use record::Record;
 use record::plan::defaults;
 use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
@@ -35,6 +36,7 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
         records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
     {
         let record = opened?.into_record()?;
+        refuse_other_quantities(&record)?;
         let ledger = record_ledger(&record, &analysis::summarise(&record)).with_context(|| {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
@@ -48,6 +50,19 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
         }
     }
     Ok(exit_code::SUCCESS)
+}
+
+/// Refuses a record whose t0 is of no time of its runs.
+fn refuse_other_quantities(record: &Record) -> Result<()> {
+    let parts = record.parts.iter().map(|part| &part.header.plan);
+    let mut decides = parts.chain([&record.header.plan]).filter_map(|plan| plan.policy.decide_on);
+    let Some(other) = decides.find(|it| it.clock().is_none()) else { return Ok(()) };
+    let (path, name) = (record.path.display(), other.name());
+    let what_to_do = match record.parts[..] {
+        [] => "measure with --decide-on clean to see what took the time",
+        _ => "name the records in it whose times decide",
+    };
+    bail!("{path}: {name} decides, so there is no t0 that time could be lost above; {what_to_do}");
 }
 
 fn watch(verb: &NoiseVerb) -> Result<u8> {

@@ -171,3 +171,69 @@ fn the_memory_of_all_processes_of_a_run_can_decide() {
         None => skipped("no control group can be made that counts memory"),
     }
 }
+
+/// Whatever decides, all views and exports of a record have its values, and none has nanoseconds as bytes.
+#[test]
+fn exports_have_the_values_that_decide() {
+    let bench = Bench::new();
+    let options = ["--decide-on", "maxrss", "-w", "0", "-r", "3", "true", "sleep 0"];
+    bench.run(&options).ends_with(0);
+    let record = bench.record();
+    let kib: Vec<i64> = record.timed().filter_map(|row| row.get("maxrss_kib")).collect();
+    let [least, most] = [kib.iter().min(), kib.iter().max()].map(|kib| *kib.unwrap() as f64);
+    let range = least * 1024.0..=most * 1024.0;
+    let check = |value: &Value| {
+        let bytes = value.as_f64().unwrap();
+        assert!(range.contains(&bytes), "{bytes} is not in {range:?}");
+    };
+    let converted = |to: &str| {
+        let ran = bench.stillwell(&["convert", "r.swell", "--to", to, "-o", to]).ends_with(0);
+        assert!(ran.stderr.is_empty(), "{ran:#?}");
+        bench.read(to)
+    };
+    let json = |to: &str| serde_json::from_str::<Value>(&converted(to)).unwrap();
+    let bmf = json("bmf");
+    check(&bmf["true"]["memory"]["value"]);
+    let pyperf = json("pyperf");
+    check(&pyperf["benchmarks"][0]["runs"][0]["values"][0]);
+    let hyperfine = json("hyperfine");
+    let t0 = &hyperfine["results"][0]["stillwell"]["t0"];
+    check(&t0["value"]);
+    assert_eq!(t0["unit"], "byte");
+    let table = converted("csv");
+    let cells = table.lines().nth(1).unwrap().split(',').collect::<Vec<_>>();
+    check(&cells[4].parse::<f64>().unwrap().into());
+    let dump = bench.stillwell(&["dump", "--format", "text"]).ends_with(0);
+    assert!(dump.stdout.contains("MiB"), "{dump:#?}");
+}
+
+#[test]
+fn without_a_t0_of_times_no_time_is_above_it() {
+    let bench = Bench::new();
+    bench.run(&["--decide-on", "faults", "-w", "0", "-r", "3", "true"]).ends_with(0);
+    let said = ["r.swell: faults decides", "--decide-on clean"];
+    bench.stillwell(&["noise", "r.swell"]).ends_with(2).says(&said);
+    bench.stillwell(&["noise", "r.swell", "--json"]).ends_with(2);
+}
+
+#[test]
+fn different_quantities_have_no_ratio() {
+    let bench = Bench::new();
+    let record = |decide_on: &str| {
+        let file = format!("{decide_on}.swell");
+        let options = ["run", "--decide-on", decide_on, "-w", "0", "-r", "3", "true", "-o", &file];
+        bench.stillwell(&options).ends_with(0);
+        file
+    };
+    let [wall, clean, cpu, memory] = ["wall", "clean", "cpu", "maxrss"].map(record);
+    let compare = |old: &str, new: &str, more: &[&str]| {
+        bench.stillwell(&[&["compare", old, new], more].concat())
+    };
+    for more in [&[][..], &["--table"], &["--json"]] {
+        compare(&wall, &clean, more).ends_with(0);
+        compare(&cpu, &wall, more)
+            .ends_with(2)
+            .says(&["true is not compared: CPU time decides in cpu.swell, and time in wall.swell"]);
+        compare(&clean, &memory, more).ends_with(2).says(&["and maxrss in maxrss.swell"]);
+    }
+}
