@@ -169,10 +169,15 @@ fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
 
 /// The plan of a comparison: in a suite, each benchmark has its own.
 pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
+    plan_of_arm(record, comparison.arm)
+}
+
+/// The plan of an arm: in a suite, each benchmark has its own.
+pub fn plan_of_arm(record: &Record, arm: usize) -> &Plan {
     let mut first = 0;
     for part in &record.parts {
         first += part.header.plan.arms.len();
-        if comparison.arm < first {
+        if arm < first {
             return &part.header.plan;
         }
     }

@@ -8,7 +8,7 @@ use crate::quantity::QuantityWords;
 use crate::t0;
 use crate::text::ratio_and_word;
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, kind_of, unit_of_walls};
+use crate::units::{DisplayUnit, unit_of_metric, unit_of_walls};
 use analysis::verdict::Judged;
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking, UncertainValue};
 use model::spec::run::TableOrder;
@@ -121,7 +121,7 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
             Some(arm.metrics.iter().find(|metric| metric.name == choice.name)?.mean)
         };
         let means = results(analysis).filter_map(of_arm);
-        let unit = DisplayUnit::choose(kind_of(&choice.name), choice.unit.as_deref(), means);
+        let unit = unit_of_metric(&record.header.plan, &choice.name, means);
         MetricColumn { name: &choice.name, unit }
     };
     chosen.iter().map(column).collect()

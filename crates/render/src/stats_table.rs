@@ -10,8 +10,7 @@ use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::table::GAP;
 use crate::units::{
-    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_name,
-    unit_of_values,
+    DisplayUnit, UnitKind, kind_of_unit, percent, unit_of_metric, unit_of_name, unit_of_values,
 };
 use crate::{slow_tail, t0, table, uncertain};
 use analysis::series::ValueSeries;
@@ -290,7 +289,7 @@ fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary]
     let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
     let metrics: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
     let means = metrics.iter().flatten().map(|metric| metric.mean);
-    let unit = DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), means);
+    let unit = unit_of_metric(plan, name, means);
     let statistics: [(String, Field<MetricSummary, f64>); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
         ("  median".into(), |metric| metric.median),

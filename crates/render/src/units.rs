@@ -7,7 +7,7 @@ use crate::columns::one_line;
 use crate::uncertain;
 use analysis::UncertainValue;
 use model::values::metric::{Metric, Quantity};
-use model::values::{MetricChoice, ValueUnit};
+use model::values::{MetricChoice, VALUE, ValueUnit};
 use record::plan::{Arm, Plan};
 
 /// The kind of quantity that a unit measures.
@@ -159,8 +159,16 @@ fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
     Some(unit(kept(name), 1.0))
 }
 
+/// The unit of a metric's column: the requested one, else by the largest value.
+pub fn unit_of_metric(plan: &Plan, name: &str, values: impl Iterator<Item = f64>) -> DisplayUnit {
+    match plan.arms.iter().find(|arm| arm.value.is_some()).filter(|_| name == VALUE) {
+        Some(arm) => unit_of_value(arm, values),
+        None => DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), values),
+    }
+}
+
 /// The unit of the value that an arm prints, even if another quantity decides.
-pub fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
+fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
     let Some(rule) = &arm.value else { return DisplayUnit::ONE };
     let own = rule.own_unit().map(|name| unit(kept(name), 1.0));
     own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
@@ -240,6 +248,7 @@ pub fn signed_percent(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::spec::RunSpec;
 
     #[track_caller]
     fn check(kind: UnitKind, largest: f64, expected: &str) {
@@ -283,6 +292,20 @@ mod tests {
         check(999_960.0, 950.0, "999.96 +- 0.95 µs");
         check(999_960.0, 1200.0, "1.0000 +- 0.0012 ms");
         check(999_960.0, 0.0, "999.96 +- 0 µs");
+    }
+
+    /// Throughput has no prefix of times.
+    #[test]
+    fn a_value_has_the_unit_of_its_rule() {
+        let unit = |name: Option<&str>| {
+            let mut spec = RunSpec { commands: vec!["a".into()], ..RunSpec::default() };
+            let value = &mut spec.process.execution.value;
+            (value.value, value.value_unit) = (Some("x".into()), name.map(String::from));
+            let plan = record::fixture::from_spec(spec).header.plan;
+            unit_of_metric(&plan, VALUE, [1003.0].into_iter())
+        };
+        assert_eq!((unit(None), unit(Some("ns")).name), (DisplayUnit::ONE, "µs"));
+        assert_eq!(unit(Some("req/s")).name, "req/s");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::comparison::{Comparison, Evidence};
+use crate::comparison::{Comparison, Evidence, RatioInterval};
 use crate::distributions::Distributions;
 use crate::histogram::Histogram;
 use crate::report::pairs::{BlockRatios, pairs};
@@ -10,6 +10,7 @@ use crate::report::scan::{self, Scan};
 use crate::report::shape::{self, ArmShape};
 use crate::report::timeline::{Timeline, timeline};
 use crate::single::Analysis;
+use crate::suite::policy_of;
 use crate::walls::Walls;
 use model::values::ValueUnit;
 use record::Record;
@@ -133,12 +134,24 @@ impl RecordContext<'_> {
         let place = |arm: usize| arms.iter().position(|&other| other == arm);
         let is_in_blocks = !matches!(comparison.evidence, Evidence::Unpaired { .. });
         let pairs = is_in_blocks.then(|| {
-            pairs(&self.walls.ratios(comparison.reference, comparison.arm), self.n_rows_max)
+            let mut ratios = self.walls.ratios(comparison.reference, comparison.arm);
+            // Costs are the inverse values where higher is better. A chart has the values, as the text has.
+            if !self.input.record.rows.compared().better.is_lower() {
+                ratios.iter_mut().for_each(|(_, ratio)| *ratio = 1.0 / *ratio);
+            }
+            pairs(&ratios, self.n_rows_max)
         });
+        let mut evidence = comparison.evidence.clone();
+        if let Evidence::Paired(paired) = &mut evidence
+            && !policy_of(self.input.record, comparison).better.is_lower()
+        {
+            paired.ratio = paired.ratio.inverse();
+            paired.net_ratio = paired.net_ratio.map(RatioInterval::inverse);
+        }
         Some(GroupComparison {
             arm: place(comparison.arm)?,
             reference: place(comparison.reference)?,
-            evidence: comparison.evidence.clone(),
+            evidence,
             same_within: self.input.record.header.plan.policy.same_within,
             pairs,
             deciles,

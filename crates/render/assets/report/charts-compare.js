@@ -52,7 +52,7 @@ charts.forest = (context) => {
     marginLeft: left,
     marginRight: 14,
     marginTop: 6,
-    x: { label: "time ÷ time of the reference", ...scale },
+    x: { label: "new ÷ reference", ...scale },
     y: { axis: null, type: "band", domain: rows.map((row) => row.at), padding: 0 },
     marks: [
       Plot.barX(rows, { y: "at", x1: (row) => place(1 - row.same), x2: (row) => place(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, className: "mark-same-zone" }),
@@ -91,7 +91,7 @@ charts.pairs = (context) => {
   const svg = draw(context, {
     height: 240,
     x: { label: "block" },
-    y: { label: "time ÷ reference", ...scale },
+    y: { label: "new ÷ reference", ...scale },
     marks: [
       Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
@@ -126,7 +126,7 @@ charts.shift = (context) => {
   const svg = draw(context, {
     height: 240,
     x: { label: "quantile [%]", ticks: [10, 30, 50, 70, 90] },
-    y: { label: "time ÷ reference", ...scale },
+    y: { label: "new ÷ reference", ...scale },
     marks: [
       Plot.rectY([0], { y1: place(1 - compared.same_within), y2: place(1 + compared.same_within), fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
@@ -198,7 +198,7 @@ charts.scan = (context) => {
     height: 280,
     marginBottom: 36,
     x: { label: scan.parameter, type: scan.is_numeric ? (context.all ? "log" : "linear") : "point", ticks: scan.is_numeric && points.length <= 12 ? [...new Set(points.map((point) => point.x))] : undefined, tickFormat: scan.is_numeric ? "~r" : undefined },
-    y: { label: axisLabel(unit, "own t0"), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
+    y: { label: axisLabel(unit, `own ${context.words.location}`), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
     marks: [
       ...curves.map(([at, own]) => Plot.line(own, { x: "x", y: "y", stroke: "var(--soft)", strokeWidth: 1.5, strokeDasharray: DASHES[at % DASHES.length], className: `mark-curves mark-curve-${at}` })),
       Plot.link(points, { x1: "x", x2: "x", y1: "y1", y2: "y2", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 2, className: "mark-errors" }),
@@ -207,7 +207,7 @@ charts.scan = (context) => {
     ],
   });
   const key = curves.length > 1 ? curves.map(([at]) => ({ marks: [`mark-curve-${at}`, `mark-points-${at}`], text: context.words.series[at] })) : [];
-  return { svg, key, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, "t0"), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.err)]) }), note: "" };
+  return { svg, key, points, table: () => ({ head: ["", scan.parameter, axisLabel(unit, context.words.location), "±"], rows: points.map((point) => [name(context, point.arm), point.x, digits(point.y), digits(point.err)]) }), note: "" };
 };
 
 charts.ridges = (context) => {

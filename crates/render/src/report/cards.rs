@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::columns::one_line;
 use crate::quantity::{QuantityWords, is_within_limit};
+use crate::report::group::GroupContext;
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
 use crate::uncertain;
-use crate::units::DisplayUnit;
 use analysis::report::ReportInput;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, Evidence};
@@ -101,11 +101,11 @@ pub(super) fn card(
 }
 
 pub(super) fn alone(
-    ReportInput { record, analysis }: ReportInput<'_>,
+    context: &GroupContext<'_>,
     arm: &ArmSummary,
-    unit: DisplayUnit,
     place: Option<&str>,
 ) -> VerdictCard {
+    let (ReportInput { record, analysis }, unit) = (context.reported.input, context.unit);
     let numbers = arm.times.as_ref().map(|wall| {
         let [q10, _, _, q90] = wall.quantiles;
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
@@ -120,7 +120,7 @@ pub(super) fn alone(
     });
     VerdictCard {
         class: "none",
-        word: "t0",
+        word: context.location,
         heading: (arm.arm + 1).to_string(),
         sentence: placed(place, sentence_on(record, analysis, arm, unit)),
         numbers,

@@ -22,14 +22,22 @@ pub(super) struct PageReadings {
 }
 
 pub(super) const PAGE_READINGS: PageReadings = PageReadings {
-    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the new command takes less time than \
-             its reference, right of it more. A line that reaches over the vertical line allows both.",
-    ridges: "Each row is a command of one record. Hills at the same place mean the same time; a hill farther left is \
-             faster; a wide or a double hill is noise.",
+    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the numbers of the new command are \
+             lower than those of its reference, right of it higher. A line that reaches over the vertical line allows both.",
+    ridges: "Each row is a command of one record. Hills at the same place mean the same values; a hill farther left \
+             has lower ones; a wide or a double hill is noise.",
 };
 
-fn reading(kind: &str, in_slices: bool) -> &'static str {
+/// `has_t0`: whether the values are times, which noise adds to.
+fn reading(kind: &str, in_slices: bool, has_t0: bool) -> &'static str {
     match kind {
+        "scan" if !has_t0 => {
+            "Each dot is the median for one value of the parameter, its line the error. A straight curve grows in \
+             proportion; a bend is where something else begins to count."
+        }
+        "histogram" if !has_t0 => {
+            "A higher bar means more runs with this value. Two hills are two ways in which the program runs."
+        }
         "scan" => {
             "Each dot is the noise-free time for one value of the parameter, its line the error, up to \
              the fastest run. A straight curve grows in proportion; a bend is where something else begins to cost."
@@ -43,8 +51,8 @@ fn reading(kind: &str, in_slices: bool) -> &'static str {
              are two ways in which the program runs."
         }
         "ecdf" => {
-            "The height of a curve is the share that took no longer than the time below it. The curve farther left is \
-             faster. A curve that approaches 1 slowly has a tail of slow runs."
+            "The height of a curve is the share that is not above the value below it. The curve farther left has the \
+             lower values. A curve that approaches 1 slowly has a tail of high ones."
         }
         "time" => {
             "Each dot is a measurement, from the first on the left to the last on the right. A steady machine gives level \
@@ -52,10 +60,10 @@ fn reading(kind: &str, in_slices: bool) -> &'static str {
         }
         "pairs" => {
             "Each dot compares the two commands within one block, in which both met the same machine. Above the line the \
-             new command took longer. A cloud that stays on one side is a difference that lasts."
+             number of the new command is the higher one. A cloud that stays on one side is a difference that lasts."
         }
         "shift" => {
-            "From the fastest runs on the left to the slowest on the right: how much longer the new command takes. A level \
+            "From the lowest numbers of both commands on the left to the highest on the right: their ratio. A level \
              line means all runs differ alike; a line that bends at the right end means only the tail does."
         }
         _ => {
@@ -65,12 +73,15 @@ fn reading(kind: &str, in_slices: bool) -> &'static str {
     }
 }
 
+const SCAN_OF_T0: &str = "Each command's own t0, the noise-free time, with its error: two sessions of one program differ by more than twice \
+     their combined errors in some 2 of 100 pairs.";
+
 /// The charts for the group's data, in the order of the page.
-pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
+pub(super) fn charts(group: &ReportGroup, has_t0: bool) -> Vec<ReportChart> {
     let mut charts = Vec::new();
     let mut add = |kind, title, caption, is_wide, is_there: bool| {
         if is_there {
-            let reading = reading(kind, group.in_slices);
+            let reading = reading(kind, group.in_slices, has_t0);
             charts.push(ReportChart { kind, title, caption, reading, is_wide });
         }
     };
@@ -91,18 +102,19 @@ pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     add(
         "scan",
         "Along the parameter",
-        "Each command's own t0, the noise-free time, with its error: two sessions of one program differ by more than twice \
-         their combined errors in some 2 of 100 pairs.",
+        if has_t0 { SCAN_OF_T0 } else { "Each command's own median, with its error." },
         true,
         group.scan.is_some(),
     );
     add(
         "histogram",
         "Distribution",
-        if group.in_slices {
-            "Slices of processes. The line is t0, the noise-free time; the shade its error."
-        } else {
-            "Runs. The line is t0, the noise-free time; the shade its error."
+        match (group.in_slices, has_t0) {
+            (true, true) => {
+                "Slices of processes. The line is t0, the noise-free time; the shade its error."
+            }
+            (false, true) => "Runs. The line is t0, the noise-free time; the shade its error.",
+            (_, false) => "The line is the median; the shade its error.",
         },
         false,
         has_values,

@@ -1,12 +1,14 @@
 //! A group with its record, title and unit, for all parts of the report.
 
 use crate::columns::one_line;
+use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::report::{ReportRecord, records};
 use crate::t0;
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, kind_of_unit, requested_unit};
+use crate::units::{DisplayUnit, kind_of_unit, unit_of_values};
 use analysis::report::{NameMatch, ReportGroup};
+use analysis::suite::plan_of_arm;
 use analysis::verdict::Judgement;
 use analysis::{ArmSummary, ComparedTime, ComparedTimes, Comparison, Evidence};
 
@@ -16,6 +18,8 @@ pub(super) struct GroupContext<'a> {
     pub title: String,
     pub file: String,
     pub unit: DisplayUnit,
+    /// The name of an arm's main number: `t0` of times.
+    pub location: &'static str,
     /// The times beside the ratios, by index of the arm in the record.
     times: &'a ComparedTimes,
 }
@@ -36,10 +40,11 @@ impl<'a> GroupContext<'a> {
             None if records.len() > 1 || has_suite => file.clone(),
             None => "Commands".into(),
         };
-        let t0s = group.arms.iter().filter_map(|arm| Some(arm.t0?.value));
-        let requested = requested_unit(&record.header.plan.metrics, "wall");
-        let unit = DisplayUnit::choose(kind_of_unit(group.unit), requested, t0s);
-        Self { group, reported, title: one_line(&title), file, unit, times }
+        let plan = plan_of_arm(record, group.arms.first().map_or(0, |arm| arm.arm));
+        let t0s = group.arms.iter().filter_map(|arm| arm.t0);
+        let unit = unit_of_values(plan, kind_of_unit(group.unit), t0s);
+        let location = QuantityWords::of(plan).location(plan);
+        Self { group, reported, title: one_line(&title), file, unit, location, times }
     }
 
     pub fn comparisons(&self) -> impl Iterator<Item = (&'a Comparison, &'a Judgement)> {

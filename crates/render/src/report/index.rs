@@ -9,6 +9,7 @@ use crate::exported::ratio;
 use crate::ratios::{ratio_text, tested_ratio};
 use crate::report::cards;
 use crate::report::group::{GroupContext, estimate};
+use crate::report::tables::T0;
 use crate::t0;
 use crate::uncertain::signs;
 use analysis::Evidence;
@@ -121,14 +122,18 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
 
 /// Headings of the columns of times: the variant's name if all groups share it, else the number.
 fn time_names(groups: &[GroupContext<'_>], n_times: usize) -> Vec<String> {
-    let t0 = if groups.iter().any(GroupContext::has_ratios) { "t0 × ratio" } else { "t0" };
+    let first = groups.first().map_or(T0, |context| context.location);
+    let is_one = groups.iter().all(|context| context.location == first);
+    let location = if is_one { first } else { "value" };
+    let times = if groups.iter().any(GroupContext::has_ratios) { " × ratio" } else { "" };
+    let t0 = format!("{location}{times}");
     let name = |place: usize| {
         let has_place = |context: &&GroupContext<'_>| place < context.group.arms.len();
         let mut labels =
             groups.iter().filter(has_place).map(|context| context.summary(place).label.as_str());
         let first = labels.next().filter(|label| one_line(label).len() <= NAME_MAX);
         match first {
-            _ if n_times == 1 => t0.to_owned(),
+            _ if n_times == 1 => t0.clone(),
             Some(first) if labels.all(|label| label == first) => {
                 format!("{t0} of {}", one_line(first))
             }

@@ -10,7 +10,7 @@ use crate::report::charts::{PAGE_READINGS, PageReadings};
 use crate::report::group::{GroupContext, estimate};
 use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
-use crate::report::tables::{self, MetricTable};
+use crate::report::tables::{self, MetricTable, T0};
 use crate::report::{ReportRecord, charts};
 use crate::text::sentence;
 use crate::uncertain::signs;
@@ -64,6 +64,7 @@ struct VerdictCount {
 #[derive(Clone, Debug, Serialize)]
 struct SameNameTable {
     first: String,
+    location: &'static str,
     rows: Vec<SameNameRow>,
 }
 
@@ -108,6 +109,7 @@ pub(super) struct GroupText {
     numbers: Vec<String>,
     comparisons: Vec<ComparisonText>,
     series: Vec<String>,
+    location: &'static str,
     /// The entries of each ledger.
     ledgers: Vec<Vec<PartText>>,
 }
@@ -181,6 +183,7 @@ pub(super) fn page(
         readings: PAGE_READINGS,
         together: data.together.as_ref().map(|_| SameNameTable {
             first: groups.first().map(|context| context.file.clone()).unwrap_or_default(),
+            location: groups.first().map_or(T0, |context| context.location),
             rows: data.same_names.iter().map(|same| same_name(&groups, same)).collect(),
         }),
         index: folded.then(|| index::index(&groups, data)),
@@ -240,8 +243,7 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     let of = |it: &GroupContext<'_>| {
         let title = (groups.len() > 1).then(|| place(it).1);
         let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
-        let card =
-            |arm: &ArmSummary| cards::alone(it.reported.input, arm, it.unit, title.as_deref());
+        let card = |arm| cards::alone(it, arm, title.as_deref());
         arms.map(card).map(with_signs).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
@@ -315,7 +317,12 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         number: number.clone(),
         label: one_line(&arm.label),
         is_reference: group.arms[place].is_reference && !group.comparisons.is_empty(),
-        cells: tables::times(arm, has_ratios.then(|| context.compared(place)), context.unit),
+        cells: tables::times(
+            arm,
+            has_ratios.then(|| context.compared(place)),
+            context.unit,
+            context.location,
+        ),
     };
     GroupSection {
         id: format!("group-{index}"),
@@ -324,11 +331,11 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         class: only.map(|card| card.class),
         word: only.map(|card| card.word),
         arms: summaries.iter().enumerate().map(row).collect(),
-        headings: tables::headings(context.unit, is_net, has_ratios),
+        headings: tables::headings(context.unit, context.location, is_net, has_ratios),
         are_folded: cards.len() > HEADLINES_MAX,
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
-        charts: charts::charts(group),
-        metrics: tables::metrics(&summaries),
+        charts: charts::charts(group, context.location == T0),
+        metrics: tables::metrics(&context.reported.input.record.header.plan, &summaries),
         counts: run_counts(context),
     }
 }
@@ -375,6 +382,7 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
         numbers: (0..group.arms.len()).map(|place| number(context, place)).collect(),
         comparisons: compared.collect(),
         series: scan.map(|series| one_line(&series.label)).collect(),
+        location: context.location,
         ledgers: ledgers
             .map(|it| it.lost.entries.iter().map(|part| part_words(part, audience)).collect())
             .collect(),

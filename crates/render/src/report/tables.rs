@@ -3,12 +3,16 @@
 use serde::Serialize;
 
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, kind_of, percent};
+use crate::units::{DisplayUnit, percent, unit_of_metric};
 use crate::{activity, t0};
 use analysis::{Activity, ArmSummary, ComparedTime, MetricSummary, RunCount};
+use record::plan::Plan;
 
 /// More arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;
+
+/// The location of times.
+pub(super) const T0: &str = "t0";
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MetricTable {
@@ -29,22 +33,29 @@ struct MetricCell {
 }
 
 /// Headings of the cells that [`times`] makes.
-pub(super) fn headings(unit: DisplayUnit, is_net: bool, has_ratios: bool) -> Vec<String> {
+pub(super) fn headings(
+    unit: DisplayUnit,
+    location: &str,
+    is_net: bool,
+    has_ratios: bool,
+) -> Vec<String> {
     let own = if has_ratios { "own " } else { "" };
-    let t0 = format!("{own}{}", if is_net { "t0, net" } else { "t0" });
-    let beside = has_ratios.then(|| unit.heading("t0 × ratio"));
-    let own = [&t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name));
+    let t0 = format!("{own}{}", if is_net { "t0, net" } else { T0 });
+    let beside = has_ratios.then(|| unit.heading(&format!("{location} × ratio")));
+    let own = [&t0, "median", "mean", "sd", "min", "max"].into_iter();
+    let own = own.skip(usize::from(location != T0)).map(|name| unit.heading(name));
     let mut headings: Vec<String> = beside.into_iter().chain(own).collect();
     headings.extend(["CV", "n"].map(String::from));
     headings
 }
 
 /// The times of an arm. `beside`: the time beside the ratios, if there are any. t0 is net of the control, other times
-/// are as measured.
+/// are as measured. What has no t0 has its median once, with the error.
 pub(super) fn times(
     arm: &ArmSummary,
     beside: Option<Option<ComparedTime>>,
     unit: DisplayUnit,
+    location: &str,
 ) -> Vec<String> {
     let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
@@ -52,17 +63,18 @@ pub(super) fn times(
     let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
     let beside =
         beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
+    let median = (location == T0).then(|| number(wall.median.value));
     let own = [
-        signs(&t0::arm_text(unit, arm).unwrap_or_default()),
-        number(wall.median.value),
-        number(wall.mean.value),
-        wall.sd.map(number).unwrap_or_default(),
-        number(wall.min),
-        number(wall.max),
-        wall.cv.map(percent).unwrap_or_default(),
-        n.to_string(),
+        Some(signs(&t0::arm_text(unit, arm).unwrap_or_default())),
+        median,
+        Some(number(wall.mean.value)),
+        Some(wall.sd.map(number).unwrap_or_default()),
+        Some(number(wall.min)),
+        Some(number(wall.max)),
+        Some(wall.cv.map(percent).unwrap_or_default()),
+        Some(n.to_string()),
     ];
-    beside.into_iter().chain(own).collect()
+    beside.into_iter().chain(own.into_iter().flatten()).collect()
 }
 
 fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
@@ -93,7 +105,7 @@ pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
 }
 
 /// All metrics of the group's arms; `None` if wall time is the only one.
-pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
+pub(super) fn metrics(plan: &Plan, arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {
         if !names.contains(&metric.name.as_str()) {
@@ -107,7 +119,7 @@ pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
         .iter()
         .map(|name| {
             let means = arms.iter().filter_map(|(_, arm)| Some(find(arm, name)?.mean));
-            DisplayUnit::choose(kind_of(name), None, means)
+            unit_of_metric(plan, name, means)
         })
         .collect();
     let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {

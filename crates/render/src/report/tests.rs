@@ -2,7 +2,11 @@ use super::*;
 use crate::fixture::{analysis, compare, judgements, paired};
 use analysis::Evidence;
 use analysis::report::report;
-use record::fixture::{record, run};
+use model::spec::RunSpec;
+use model::spec::groups::JudgementOptions;
+use model::values::DecideOn;
+use record::Record;
+use record::fixture::{from_spec, record, run};
 
 const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}";
@@ -13,6 +17,10 @@ fn page(names: &[&str], title: Option<&str>) -> String {
         arm.name = Some((*name).into());
         arm.command = (*name).into();
     }
+    page_of(record, title)
+}
+
+fn page_of(mut record: Record, title: Option<&str>) -> String {
     record.path = format!("/tmp/{HOSTILE}.swell").into();
     for block in 0..20 {
         for arm in 0..2 {
@@ -45,6 +53,19 @@ fn the_verdict_comes_first_in_words_and_in_numbers() {
     assert!(
         page(&["old", "new"], Some("A <b> title")).contains("<title>A &lt;b&gt; title</title>")
     );
+}
+
+/// Only times have a t0, and only they are slower.
+#[test]
+fn a_page_on_memory_has_no_word_of_times() {
+    let judgement = JudgementOptions { decide_on: Some(DecideOn::Maxrss), ..Default::default() };
+    let commands = vec!["old".into(), "new".into()];
+    let html = page_of(from_spec(RunSpec { commands, judgement, ..RunSpec::default() }), None);
+    assert!(html.contains("memory × ratio [MiB]") && html.contains("median [MiB]"), "{html}");
+    let html = content(&html);
+    for word in ["own t0", "t0 ×", "noise-free", "slowed", "fastest", "took longer", "less time"] {
+        assert!(!html.contains(word), "{word} in {html}");
+    }
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use crate::columns::{COLUMNS, flow, shorten, wrap};
 use crate::styles::paint;
 use crate::text::SummaryContext;
-use crate::units::{DisplayUnit, kind_of, percent, unit_of_value};
+use crate::units::{DisplayUnit, kind_of, percent, unit_of_metric};
 use crate::{slow_tail, t0, uncertain};
 use analysis::{
     ArmSummary, ComparedTime, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary,
     TimeSummary, UncertainValue, throughput,
 };
-use model::values::{Clock, VALUE};
+use model::values::Clock;
 use record::plan::Role;
 
 const INDENT: usize = 3;
@@ -32,18 +32,11 @@ impl MetricUnits {
             _ => "wall".into(),
         };
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != headline);
-        let unit_of = |name: &str, requested: Option<&str>| {
+        let unit_of = |name: &str| {
             let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
-            match page.plan.arms.first().filter(|_| name == VALUE) {
-                Some(arm) => unit_of_value(arm, means),
-                None => DisplayUnit::choose(kind_of(name), requested, means),
-            }
+            unit_of_metric(page.plan, name, means)
         };
-        Self(
-            shown
-                .map(|shown| (shown.name.clone(), unit_of(&shown.name, shown.unit.as_deref())))
-                .collect(),
-        )
+        Self(shown.map(|shown| (shown.name.clone(), unit_of(&shown.name))).collect())
     }
 
     /// The means of an arm, each with its name and unit.

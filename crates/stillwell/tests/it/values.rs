@@ -203,7 +203,7 @@ fn exports_have_the_values_that_decide() {
     let table = converted("csv");
     let cells = table.lines().nth(1).unwrap().split(',').collect::<Vec<_>>();
     check(&cells[4].parse::<f64>().unwrap().into());
-    let dump = bench.stillwell(&["dump", "--format", "text"]).ends_with(0);
+    let dump = bench.stillwell(&["dump", "r.swell", "--format", "text"]).ends_with(0);
     assert!(dump.stdout.contains("MiB"), "{dump:#?}");
 }
 
