@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "reads a profile")]
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use rustix::fs::OFlags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use host::open_regular;
 use host::user_files::create_new;
 use record::Readers;
 
@@ -175,7 +175,8 @@ impl Profile {
     /// Reads a profile. Errors: the file cannot be read, or is no profile.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let file = File::open(path).with_context(|| format!("cannot read the profile {shown}"))?;
+        let file =
+            open_regular(path).with_context(|| format!("cannot read the profile {shown}"))?;
         let text = GzDecoder::new(BufReader::new(file)).take(BYTES_MAX);
         let profile: Self = serde_json::from_reader(BufReader::new(text))
             .with_context(|| format!("{shown} is no profile of `stillwell why`"))?;
@@ -225,6 +226,7 @@ pub fn path_of(record: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::profile::breakdown::fixture::made_up;
+    use rustix::fs::{CWD, FileType, Mode};
 
     #[test]
     fn a_profile_is_read_as_it_was_written() {
@@ -253,6 +255,9 @@ mod tests {
         let text = directory.path().join("text");
         std::fs::write(&text, "no profile").unwrap();
         assert!(Profile::read(&text).unwrap_err().to_string().contains("is no profile"));
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(format!("{:#}", Profile::read(&fifo).unwrap_err()).contains("a FIFO"));
     }
 
     #[test]
