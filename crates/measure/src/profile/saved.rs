@@ -1,5 +1,4 @@
 //! The profile of a session: a file next to its record, from which everything can be shown again.
-#![expect(clippy::disallowed_methods, reason = "reads a profile")]
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read as _, Write as _};

@@ -15,7 +15,6 @@ use crate::sampling::{ENTRY_HEAD_BYTES, RUN_BEGINS, RUN_ENDS};
 use crate::stack_copies::{CHAIN_AT, CHAIN_LENGTH_AT, PROCESS_AT, chain_end, stack_copy};
 use crate::switches::RECORD_SAMPLE;
 use host::UserDirectory;
-use host::user_files::open_to_write;
 
 /// `PERF_CONTEXT_USER`: the program's addresses follow.
 const CONTEXT_USER: u64 = -512_i64 as u64;
@@ -42,12 +41,11 @@ struct EntryPlace {
 }
 
 impl ChainKeeper {
-    /// Copies from one file to another. Errors: one of them cannot be opened.
-    pub fn new(samples: &Path, kept: &Path) -> io::Result<Self> {
+    /// Copies from one file to another. Errors: the first one cannot be opened.
+    pub fn new(samples: &Path, kept: File) -> io::Result<Self> {
         let (directory, name) = UserDirectory::of(samples)?;
         let samples = directory.open_file(name, OFlags::RDWR, 0)?;
-        let kept = BufWriter::new(open_to_write(kept, OFlags::APPEND, 0)?);
-        Ok(Self { samples, taken: 0, kept, unwinder: Unwinder::default() })
+        Ok(Self { samples, taken: 0, kept: BufWriter::new(kept), unwinder: Unwinder::default() })
     }
 
     /// Takes the runs that have ended. No run may be active. Errors: the files cannot be read or written, or the
@@ -218,8 +216,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         std::fs::write(&from, run(4)).unwrap();
-        std::fs::write(&to, "").unwrap();
-        let mut keeper = ChainKeeper::new(&from, &to).unwrap();
+        let mut keeper = ChainKeeper::new(&from, File::create(&to).unwrap()).unwrap();
         keeper.take().unwrap();
         assert_eq!(std::fs::metadata(&from).unwrap().len(), 0);
         // Of the next two runs, one has not ended: it is taken later.

@@ -31,10 +31,13 @@ use record::plan::workers::Workers;
 use record::{self, FORMAT, Header, Layout, Readers, RecordTail, VERSION, Writer};
 use render::remedies::Audience;
 use rustix::process::{Signal, getpid, kill_process};
+use tempfile::TempPath;
 
 /// The settings for sampling, and the action that takes the samples between runs.
 pub struct SampledSession {
     pub settings: SamplingSettings,
+    /// The name of the file of samples: removed when the launcher has it open, so nothing is left behind.
+    pub file: TempPath,
     /// Called between runs.
     pub take: Box<dyn FnMut() -> Result<()>>,
 }
@@ -121,13 +124,15 @@ impl<'p> Session<'p> {
             progress = progress.with_clock(visit.clock.clone());
             progress.begin_with(std::mem::take(&mut visit.beginning));
         }
-        let (sampling, take_samples) =
-            opening.sampling.take().map(|it| (it.settings, it.take)).unzip();
+        let sampled = opening.sampling.take().map(|it| (it.settings, (it.file, it.take)));
+        let (sampling, sampled) = sampled.unzip();
+        let (named, take_samples) = sampled.unzip();
         let mut started = match (opening.script, &plan.workers) {
             (Some(script), _) => opening.play(plan, script)?,
             (None, Some(workers)) => opening.ask(plan, workers)?,
             (None, None) => opening.execute(plan, sampling)?,
         };
+        drop(named);
         if opening.guard.take_signal() {
             // The runner catches signals now.
             kill_process(getpid(), Signal::INT).ok();

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, skipped};
+use crate::bench::{Bench, Ran, STILLWELL, skipped, wait_until};
 
 /// A program with three functions; `work` takes so many loops. Its functions have frame pointers.
 const SOURCE: &str = "
@@ -315,4 +316,22 @@ mod long {
             "{found}"
         );
     }
+}
+
+/// They may have a gigabyte, and nobody would remove them.
+#[test]
+fn a_killed_session_leaves_no_file_of_samples() {
+    let bench = Bench::new();
+    if !can_sample(&bench) {
+        return;
+    }
+    std::fs::create_dir(bench.path("temporary")).unwrap();
+    let mut why = bench.command(STILLWELL);
+    why.args(["why", "--budget", "60s", "-o", "r.swell", "sleep 0.01", "sleep 0.011"]);
+    why.env("TMPDIR", bench.path("temporary"));
+    let running = bench.spawn(why);
+    wait_until("a run", || bench.path("r.swell").exists() && bench.n_rows() > 0);
+    running.signal(Signal::KILL);
+    running.finish();
+    assert_eq!(std::fs::read_dir(bench.path("temporary")).unwrap().count(), 0);
 }

@@ -3,9 +3,11 @@
 mod earlier;
 mod solo;
 
+use std::env::temp_dir;
 use std::io::Write;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
@@ -91,10 +93,11 @@ fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
 /// Measures with samples to the last run, whatever it shows, and shows what the samples say.
 fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> {
     let seed = session.spec.length.seed.unwrap_or_default();
-    let new_file = || NamedTempFile::new().context("cannot make a temporary file for the samples");
-    let (samples, chains) = (new_file()?, new_file()?);
-    let what = format!("cannot keep the call chains in {}", chains.path().display());
-    let keeper = ChainKeeper::new(samples.path(), chains.path());
+    let cannot = || format!("cannot make a file for the samples in {}", temp_dir().display());
+    let samples = NamedTempFile::new().with_context(cannot)?;
+    let chains = tempfile::tempfile().with_context(cannot)?;
+    let what = format!("cannot keep the call chains in {}", temp_dir().display());
+    let keeper = ChainKeeper::new(samples.path(), chains.try_clone()?);
     let mut keeper = keeper.with_context(|| what.clone())?;
     let period_ns = NS_PER_S / u64::from(verb.rate.unwrap_or(defaults::SAMPLES_PER_S));
     let settings = SamplingSettings {
@@ -106,7 +109,8 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
         system_calls: system_call_tracepoint(&Host::new("/")),
     };
     let take = move || keeper.take().with_context(|| what.clone());
-    let sampling = SampledSession { settings, take: Box::new(take) };
+    let file = samples.into_temp_path();
+    let sampling = SampledSession { settings, file, take: Box::new(take) };
     let names_functions = environment_for(None).iter().all(|(name, _)| name != PYTHON_NAMES);
     let terms = Terms { arms, ending: Ending::AtTheEnd, names_functions, ..Terms::default() };
     let (record, end) = measure_profiled(session, &terms, sampling)?;
@@ -115,8 +119,10 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     if !is_whole && end.reason != EndReason::Interrupted {
         return conclude_failed(session, &record, &end);
     }
-    let found = collect(&Record::read(&record)?, chains.path(), period_ns)?;
-    drop((samples, chains));
+    // Opened again, so that it is read from its beginning.
+    let own = PathBuf::from(format!("/proc/self/fd/{}", chains.as_raw_fd()));
+    let found = collect(&Record::read(&record)?, &own, period_ns)?;
+    drop(chains);
     let (n_blocks, n_lost) = n_sampled_blocks(&found);
     if end.reason == EndReason::Interrupted && n_blocks < BLOCKS_MIN {
         let text = format!(
