@@ -32,6 +32,8 @@ pub struct Process {
     pub(super) start_ticks: u64,
     /// Whether a signal or a tracer has stopped it.
     pub is_stopped: bool,
+    /// Whether it runs, or waits for a CPU.
+    pub is_runnable: bool,
     /// Whether it is a zombie: it has ended, and its parent has not waited for it.
     pub has_ended: bool,
 }
@@ -67,6 +69,7 @@ impl Process {
             cpu: field(39).and_then(|cpu| cpu.parse().ok()),
             start_ticks: field(22)?.parse().ok()?,
             is_stopped: rest.starts_with(['T', 't']),
+            is_runnable: rest.starts_with('R'),
             has_ended: rest.starts_with(['Z', 'X']),
         })
     }

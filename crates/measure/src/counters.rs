@@ -116,9 +116,14 @@ impl Counters {
         self.is_stale = true;
     }
 
-    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log. The events count all
-    /// descendants together: if a process of an earlier run has worked meanwhile (`is_mixed`), there are none of this one.
-    pub fn after(&mut self, row: &mut Row, run: &ChildRun, is_mixed: bool) -> Option<TaskTotals> {
+    /// Removes the counts of a run.
+    pub fn remove(&self, row: &mut Row) {
+        let counted = self.counters.iter().map(|open| open.metric);
+        counted.chain([Metric::RunningPpm]).for_each(|metric| row.set(metric, None));
+    }
+
+    /// Stores the counts of a run. Returns the sums over its tasks; `None` without a complete log.
+    pub fn after(&mut self, row: &mut Row, run: &ChildRun) -> Option<TaskTotals> {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
         for open in &mut self.counters {
@@ -128,7 +133,7 @@ impl Counters {
             let running_ns = after.running_ns - before.running_ns;
             // An event that was never scheduled has no count, not zero. The kernel's clock may stand still for a whole run
             // too: in a virtual machine whose clock is unstable and whose host is busy.
-            if running_ns == 0 || is_mixed {
+            if running_ns == 0 {
                 continue;
             }
             row.set(open.metric, Some(after.count - before.count));

@@ -174,7 +174,11 @@ impl LauncherLoop {
 
     /// The processes that the last run left behind, unless its hooks have ended them.
     fn settle(&mut self) -> Option<Survivors> {
-        self.survivors.as_mut().and_then(SurvivorWatch::settle)
+        let survivors = self.survivors.as_mut()?;
+        if survivors.has_processes() {
+            self.counters.something_ran();
+        }
+        survivors.settle()
     }
 
     fn run_job(
@@ -188,8 +192,8 @@ impl LauncherLoop {
         let value = command.value.as_ref().filter(|_| job.row.is_some());
         value.inspect(|value| value.clear(self.plain.run_as.as_ref()));
         self.placement.before_run(job.row, command, self.plain.run_as.as_ref());
+        self.survivors.iter_mut().for_each(SurvivorWatch::before_run);
         let half = self.before_count(prepared, job, envp)?;
-        let earlier_us = self.earlier_cpu_us();
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
             self.quota_use.before();
@@ -203,7 +207,6 @@ impl LauncherLoop {
         let ran = self.run_child(prepared, &prepared.argv, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
-        let is_mixed = earlier_us != self.earlier_cpu_us();
         match (&mut self.survivors, job.row) {
             (Some(watch), Some(id)) => {
                 let is_cut = ran.timed_out || sys::is_stop_requested();
@@ -229,7 +232,8 @@ impl LauncherLoop {
             let mut row = ran.row(id, destination.clock_origin_ns);
             row.value = value.as_ref().and_then(|value| value.as_ref().ok().copied());
             let start_ns = self.reading_time.start();
-            let totals = self.counters.after(&mut row, &ran, is_mixed);
+            let watch = self.survivors.as_ref();
+            let totals = counted::read(&mut self.counters, watch, &mut row, &ran);
             counted::without_half(&mut row, command.count.as_ref(), half);
             self.quota_use.after(&mut row);
             self.memory_use.iter().for_each(|memory| memory.after(&mut row));
@@ -255,11 +259,6 @@ impl LauncherLoop {
             };
         }
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
-    }
-
-    /// CPU time of what earlier runs have left behind.
-    fn earlier_cpu_us(&self) -> Option<u64> {
-        self.survivors.as_ref().map(SurvivorWatch::earlier_cpu_us)
     }
 
     /// Starts a child, waits for its end and collects the kernel's counts.

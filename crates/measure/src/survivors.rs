@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, getsid, kill_process, set_child_subreaper,
+    test_kill_process, waitid,
 };
 
 use crate::clock::monotonic_ns;
@@ -53,6 +54,8 @@ pub struct SurvivorWatch {
     /// Processes of earlier runs, which stay.
     staying: BTreeMap<u32, Process>,
     n_waits_left: u32,
+    /// CPU time of processes of earlier runs before this run; `None` if one worked.
+    earlier_cpu_us: Option<u64>,
 }
 
 /// The processes just after a run.
@@ -68,7 +71,8 @@ impl SurvivorWatch {
     pub fn begin(end: SurvivorEnd) -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let (of_hooks, staying) = (BTreeMap::new(), BTreeMap::new());
-        Some(Self { end, of_hooks, fresh: None, staying, n_waits_left: WAITS_MAX })
+        let (fresh, n_waits_left, earlier_cpu_us) = (None, WAITS_MAX, Some(0));
+        Some(Self { end, of_hooks, fresh, staying, n_waits_left, earlier_cpu_us })
     }
 
     /// Notes the processes of a hook.
@@ -122,6 +126,8 @@ impl SurvivorWatch {
         let name = processes.values().next()?.name.clone();
         // They outlasted the wait.
         self.n_waits_left = self.n_waits_left.saturating_sub(1);
+        // Ended ones would take the places of those that are looked at.
+        self.staying.retain(|&pid, _| is_there(pid));
         self.staying.extend(processes);
         Some(Survivors {
             n_left: u32::try_from(n_left).unwrap_or(u32::MAX),
@@ -129,9 +135,23 @@ impl SurvivorWatch {
         })
     }
 
-    /// The CPU time of processes of earlier runs, µs; it changes while one works, and when one has ended.
-    pub fn earlier_cpu_us(&self) -> u64 {
-        self.staying.keys().take(LOOKED_AT_MAX).map(|&pid| cpu_us(pid)).sum()
+    /// Whether a run or a hook has left something behind, which may have worked since the last run.
+    pub fn has_processes(&self) -> bool {
+        self.fresh.is_some() || !self.staying.is_empty() || !self.of_hooks.is_empty()
+    }
+
+    /// Notes what the processes of earlier runs have done so far.
+    pub fn before_run(&mut self) {
+        self.earlier_cpu_us = self.earlier_cpu_us();
+    }
+
+    /// Whether a process of an earlier run has worked or ended since [`SurvivorWatch::before_run`].
+    pub fn have_earlier_worked(&self) -> bool {
+        self.earlier_cpu_us.is_none() || self.earlier_cpu_us != self.earlier_cpu_us()
+    }
+
+    fn earlier_cpu_us(&self) -> Option<u64> {
+        self.staying.keys().take(LOOKED_AT_MAX).map(|&pid| idle_cpu_us(pid)).sum()
     }
 
     /// Ends what the runs left behind: SIGTERM first, SIGKILL two seconds later. Returns the number of processes, and
@@ -230,6 +250,12 @@ fn send(pid: u32, signal: Signal) {
     Pid::from_raw(pid.cast_signed()).map(|pid| kill_process(pid, signal).ok());
 }
 
+/// Whether the process exists, also as a zombie.
+fn is_there(pid: u32) -> bool {
+    Pid::from_raw(pid.cast_signed())
+        .is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 /// The living children as they are now: a shell may have become another program.
 fn living(processes: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
     reap_ended();
@@ -280,6 +306,24 @@ fn cpu_us(pid: u32) -> u64 {
     let text = |thread| host.read(format!("proc/{pid}/task/{thread}/schedstat"));
     let times = threads.filter_map(|thread| CpuTimes::parse(text(thread)?.as_bytes()));
     times.map(|times| times.ran_ns).sum::<u64>() / 1000
+}
+
+/// CPU time of a process and its descendants, µs. `None` if one runs or waits for a CPU: the kernel adds the time of a
+/// running thread at clock ticks, up to 10 ms late.
+fn idle_cpu_us(pid: u32) -> Option<u64> {
+    let host = Host::new("/");
+    let mut all_us = cpu_us(pid);
+    for thread in host.list(format!("proc/{pid}/task")) {
+        let directory = format!("proc/{pid}/task/{thread}");
+        if Process::read_at(&host, &directory).is_some_and(|it| it.is_runnable) {
+            return None;
+        }
+        let children = host.read(format!("{directory}/children")).unwrap_or_default();
+        for child in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+            all_us += idle_cpu_us(child)?;
+        }
+    }
+    Some(all_us)
 }
 
 /// Adds what runs left behind, with one entry per arm for what stays.

@@ -2,7 +2,10 @@
 
 use super::LauncherLoop;
 use crate::child_run::ChildRun;
+use crate::counters::Counters;
 use crate::prepared::PreparedCommand;
+use crate::stalls::TaskTotals;
+use crate::survivors::SurvivorWatch;
 use crate::valgrind::{CountTask, Uncounted};
 use crate::wire::{BatchStop, Job};
 use host::sys::{self, Envp};
@@ -35,7 +38,7 @@ impl LauncherLoop {
             return Err(self.failed(count, ran, Uncounted::default()));
         }
         let mut row = ran.row(id, 0);
-        self.counters.after(&mut row, &ran, false);
+        self.counters.after(&mut row, &ran);
         Ok(row.get(Metric::Instructions))
     }
 
@@ -85,6 +88,21 @@ impl LauncherLoop {
         let said = if uncounted.said.is_empty() { said } else { uncounted.said };
         BatchStop::NotCounted { exit, uncounted: Uncounted { said, ..uncounted }, stderr }
     }
+}
+
+/// Reads the counts of a run. There are none if a process of an earlier run has worked meanwhile: the events count all
+/// descendants together.
+pub(super) fn read(
+    counters: &mut Counters,
+    survivors: Option<&SurvivorWatch>,
+    row: &mut Row,
+    ran: &ChildRun,
+) -> Option<TaskTotals> {
+    let totals = counters.after(row, ran);
+    if survivors.is_some_and(SurvivorWatch::have_earlier_worked) {
+        counters.remove(row);
+    }
+    totals
 }
 
 /// Subtracts the count of the other process.

@@ -51,6 +51,21 @@ fn the_work_of_what_is_left_behind_is_in_no_later_run() {
     session.is_gone();
 }
 
+/// It works while Stillwell waits for it to end, and its child works beside the runs of the other command.
+#[test]
+fn the_work_between_the_runs_and_of_children_is_in_no_later_run() {
+    let bench = Bench::new();
+    let session = Session::new(&bench);
+    let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    let command = format!("setsid sh -c '{busy}; (while :; do :; done); :' & exit 0");
+    let orders = ["--order", "listed", "-r", "3"];
+    run(&bench, &session, &[&orders[..], &[&command, "true"]].concat()).ends_with(0);
+    for row in bench.record().rows.iter().filter(|row| row.arm == 1) {
+        assert_eq!(row.get("task_clock_ns"), None, "{row:?}");
+    }
+    session.is_gone();
+}
+
 #[test]
 fn what_the_conclude_hook_ends_is_not_left_behind() {
     let bench = Bench::new();
