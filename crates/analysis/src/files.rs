@@ -26,6 +26,8 @@ pub struct FileCell {
     /// t0, or the mean or median of all values, in the base unit. The error of a mean or median is the standard error
     /// of the mean over launches. A summary or a single launch has none.
     pub middle: UncertainValue,
+    /// Whether `middle` is a t0 that is only an upper limit.
+    pub is_upper_limit: bool,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
     /// Number of launches with values.
@@ -103,6 +105,40 @@ pub enum ChangeGroup {
     Unknown,
 }
 
+/// What an upper limit in one of the files makes of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RatioBound {
+    /// None is a limit.
+    Exact,
+    /// The new value is one.
+    AtMost,
+    /// The reference is one.
+    AtLeast,
+    /// Both are: the ratio may be on either side.
+    About,
+}
+
+impl RatioBound {
+    pub fn of(old_is_limit: bool, new_is_limit: bool) -> Self {
+        match (old_is_limit, new_is_limit) {
+            (false, false) => Self::Exact,
+            (false, true) => Self::AtMost,
+            (true, false) => Self::AtLeast,
+            (true, true) => Self::About,
+        }
+    }
+}
+
+impl BenchmarkLine {
+    /// What limits make of the ratio of this file.
+    pub fn bound(&self, file: usize) -> RatioBound {
+        let is_limit = |file: usize| {
+            self.cells.get(file).and_then(Option::as_ref).is_some_and(|cell| cell.is_upper_limit)
+        };
+        RatioBound::of(is_limit(0), is_limit(file))
+    }
+}
+
 impl ChangeGroup {
     pub fn of(ratio: UncertainValue) -> Self {
         let off = ratio.value - 1.0;
@@ -120,7 +156,13 @@ impl ChangeGroup {
 #[derive(Debug)]
 pub struct ComparedFile {
     pub results: Results,
-    t0s: Vec<Option<UncertainValue>>,
+    t0s: Vec<Option<FileT0>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FileT0 {
+    value: UncertainValue,
+    is_upper_limit: bool,
 }
 
 impl ComparedFile {
@@ -154,8 +196,10 @@ impl ComparedFile {
     }
 }
 
-fn t0(arm: &ArmSummary) -> Option<UncertainValue> {
-    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|times| times.t0))
+fn t0(arm: &ArmSummary) -> Option<FileT0> {
+    let times = arm.times.as_ref()?;
+    let value = arm.net.map_or(times.t0, |net| net.t0);
+    Some(FileT0 { value, is_upper_limit: times.is_upper_limit })
 }
 
 /// Compares the benchmarks of the first file with those in the others, by name.
@@ -272,7 +316,7 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
     let summary = summary(benchmark);
     let t0 = file.t0s[at].filter(|_| by == FileStatistic::T0);
     let value = match by {
-        FileStatistic::T0 => t0.map(|t0| t0.value),
+        FileStatistic::T0 => t0.map(|t0| t0.value.value),
         FileStatistic::Mean => summary.mean.or(summary.center()),
         FileStatistic::Median => summary.center(),
     }?;
@@ -287,9 +331,10 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
         .collect();
     let of_launches =
         || stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
-    let err = t0.map_or_else(of_launches, |t0| t0.err);
+    let err = t0.map_or_else(of_launches, |t0| t0.value.err);
     Some(FileCell {
         middle: UncertainValue { value, err },
+        is_upper_limit: t0.is_some_and(|t0| t0.is_upper_limit),
         sd: summary.stddev,
         n_launches: middles.len(),
         n_values: benchmark.values.len(),

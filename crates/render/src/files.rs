@@ -18,9 +18,11 @@ use crate::results::{kind, value};
 use crate::units::DisplayUnit;
 use crate::{table, uncertain};
 use analysis::UncertainValue;
-use analysis::files::{BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean};
+use analysis::files::{
+    BenchmarkLine, ChangeGroup, FileCell, FilesComparison, RatioBound, geometric_mean,
+};
 pub use limits::other_processors;
-use limits::{has_unknown, limits};
+use limits::{bound_word, limits, without_error};
 use model::spec::convert::TableStyle;
 use model::values::FileStatistic;
 
@@ -85,14 +87,7 @@ pub fn text(
         if shown.is_in_words {
             wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");
         }
-        if has_unknown(comparison) {
-            wrap(
-                &mut out,
-                "",
-                0,
-                "a ratio without an error is of one process, or of a summary: how much processes differ is not known",
-            );
-        }
+        without_error(&mut out, comparison);
         wrap(&mut out, "no verdict: ", 12, NO_VERDICT);
     }
     out
@@ -133,7 +128,8 @@ fn part(
             groups(out, comparison, &kept, file);
             // Over all benchmarks: a mean without the hardly changed ones would exaggerate.
             if let Some(mean) = geometric_mean(lines.iter().copied(), file) {
-                writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
+                let mean = bounded(mean, bound_of_mean(lines, file));
+                writeln!(out, "geometric mean: {}", shorten(&mean, COLUMNS)).ok();
             }
         }
     } else if !kept.is_empty() || lines.len() > 1 {
@@ -168,11 +164,11 @@ fn benchmarks(
         (_, true) => TIME,
         (_, false) => OTHER,
     };
-    let change = |line: &BenchmarkLine, cell: &FileCell| match (cell.ratio, cell.difference) {
-        (Some(factor), _) if shown.is_in_words => in_words(factor, line),
-        (Some(factor), _) => ratio(factor),
-        (None, difference) => difference.map_or_else(String::new, |it| signed(&line.unit, it)),
-    };
+    let entry =
+        |line: &BenchmarkLine, file: usize, cell: &FileCell| match (cell.ratio, cell.difference) {
+            (Some(it), _) => change(it, line.bound(file), words_of(line), shown),
+            (None, difference) => difference.map_or_else(String::new, |it| signed(&line.unit, it)),
+        };
     let by = singular(comparison.by);
     let mut heading = vec!["benchmark".to_owned(), format!("{by} of 1")];
     for file in 2..=n_files {
@@ -185,7 +181,7 @@ fn benchmarks(
                 cell.as_ref().map_or_else(|| "-".into(), |cell| middle(line, cell, comparison.by)),
             );
             if index > 0 {
-                row.push(cell.as_ref().map_or_else(String::new, |cell| change(line, cell)));
+                row.push(cell.as_ref().map_or_else(String::new, |cell| entry(line, index, cell)));
             }
         }
         row
@@ -195,10 +191,9 @@ fn benchmarks(
         let mut means = vec!["geometric mean".to_owned(), String::new()];
         for file in 1..n_files {
             let mean = geometric_mean(all.iter().copied(), file);
-            let mean = mean.map_or_else(String::new, |mean| {
-                if shown.is_in_words { factor(mean.value, words) } else { ratio(mean) }
-            });
-            means.extend([String::new(), mean]);
+            let bound = bound_of_mean(all, file);
+            let mean = mean.map(|mean| change(mean, bound, words, shown));
+            means.extend([String::new(), mean.unwrap_or_default()]);
         }
         rows.push(means);
     }
@@ -214,17 +209,49 @@ const TIME: ChangeWords = ["slower", "faster"];
 const OTHER: ChangeWords = ["more", "less"];
 const RATE: ChangeWords = ["more (better)", "less (worse)"];
 
-/// A ratio in the style of pyperf's tables: both factors are above 1, so 0.5 is `2.00× faster`.
-fn in_words(uncertain: UncertainValue, line: &BenchmarkLine) -> String {
-    let words = match line.unit {
+fn words_of(line: &BenchmarkLine) -> ChangeWords {
+    match line.unit {
         ResultUnit::Time => TIME,
         _ if line.more_is_better => RATE,
         _ => OTHER,
-    };
-    match ChangeGroup::of(uncertain) {
-        ChangeGroup::Within => "not significant".into(),
-        _ => factor(uncertain.value, words),
     }
+}
+
+/// What limits make of a geometric mean of ratios: the same if all are alike.
+fn bound_of_mean(lines: &[&BenchmarkLine], file: usize) -> RatioBound {
+    let has_ratio = |line: &&&BenchmarkLine| {
+        line.cells.get(file).and_then(Option::as_ref).is_some_and(|cell| cell.ratio.is_some())
+    };
+    let mut bounds = lines.iter().filter(has_ratio).map(|line| line.bound(file));
+    let first = bounds.next().unwrap_or(RatioBound::Exact);
+    if bounds.all(|bound| bound == first) { first } else { RatioBound::About }
+}
+
+/// A ratio as a number, or in the style of pyperf's tables: both factors are above 1, so 0.5 is `2.00× faster`.
+fn change(
+    it: UncertainValue,
+    bound: RatioBound,
+    words: ChangeWords,
+    shown: ComparisonLayout,
+) -> String {
+    if !shown.is_in_words {
+        return bounded(it, bound);
+    }
+    match (ChangeGroup::of(it), bound) {
+        (ChangeGroup::Within, _) => "not significant".into(),
+        (_, RatioBound::Exact) => factor(it.value, words),
+        // A ratio of at most 0.8 is a factor of at least 1.25 in the other direction.
+        (_, RatioBound::AtMost | RatioBound::AtLeast) => {
+            let is_most = (bound == RatioBound::AtMost) == (it.value >= 1.0);
+            format!("{} {}", if is_most { "at most" } else { "at least" }, factor(it.value, words))
+        }
+        (_, RatioBound::About) => format!("about {}", factor(it.value, words)),
+    }
+}
+
+/// A ratio with the word for its bound.
+fn bounded(it: UncertainValue, bound: RatioBound) -> String {
+    format!("{}{}", bound_word(bound), ratio(it))
 }
 
 fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
@@ -261,7 +288,8 @@ fn middle(line: &BenchmarkLine, cell: &FileCell, by: FileStatistic) -> String {
 fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
     let shown = DisplayUnit::for_largest(kind(unit), value);
-    let number = shown.label(&shown.uncertain(value, err));
+    let most = if cell.is_upper_limit { "at most " } else { "" };
+    let number = format!("{most}{}", shown.label(&shown.uncertain(value, err)));
     if let ResultUnit::Other(name) = unit { format!("{number} {name}") } else { number }
 }
 
@@ -305,7 +333,8 @@ fn groups(out: &mut String, comparison: &FilesComparison, lines: &[&BenchmarkLin
         let rows = these.iter().map(|(line, cell, factor)| {
             let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
             let name = one_line(&line.name);
-            vec![name, old, "→".into(), middle(line, cell, by), ratio(*factor)]
+            let ratio = bounded(*factor, line.bound(file));
+            vec![name, old, "→".into(), middle(line, cell, by), ratio]
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
         cut_names(&vec![String::new(); 6], &mut rows);
@@ -358,3 +387,6 @@ pub fn json(
     let body = FilesBody { files: sides, comparison };
     document::write(to, &body, conclusion(sides, comparison), None)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The limits of a comparison of files, in words.
 
 use crate::columns::wrap;
-use analysis::files::{EstimateKind, FilesComparison};
+use analysis::files::{EstimateKind, FilesComparison, RatioBound};
 
 /// A note on benchmarks that differ only in the number of processors, and the option that pairs them.
 pub fn other_processors(comparison: &FilesComparison) -> Option<String> {
@@ -64,12 +64,32 @@ fn estimate(kind: EstimateKind) -> &'static str {
     }
 }
 
-pub(super) fn has_unknown(comparison: &FilesComparison) -> bool {
-    let mut ratios = comparison
-        .lines
-        .iter()
-        .flat_map(|line| &line.cells)
-        .flatten()
-        .filter_map(|cell| cell.ratio);
-    ratios.any(|ratio| ratio.err.is_none())
+/// Appends why some ratios have no error.
+pub(super) fn without_error(out: &mut String, comparison: &FilesComparison) {
+    let bounds = comparison.lines.iter().flat_map(|line| {
+        let cells = line.cells.iter().enumerate();
+        let ratios = cells.filter_map(|(file, cell)| Some((file, cell.as_ref()?.ratio?)));
+        ratios.filter(|(_, ratio)| ratio.err.is_none()).map(|(file, _)| line.bound(file))
+    });
+    let (exact, limits): (Vec<_>, Vec<_>) = bounds.partition(|&it| it == RatioBound::Exact);
+    if !limits.is_empty() {
+        let text = "\"at most\": something disturbed nearly all runs, so the t0 is an upper limit; its \
+                    ratio has no error";
+        wrap(out, "", 0, text);
+    }
+    if !exact.is_empty() {
+        let text = "a ratio without an error is of one process, or of a summary: how much processes differ is not \
+                    known";
+        wrap(out, "", 0, text);
+    }
+}
+
+/// The word before a ratio of limits.
+pub(crate) fn bound_word(bound: RatioBound) -> &'static str {
+    match bound {
+        RatioBound::Exact => "",
+        RatioBound::AtMost => "at most ",
+        RatioBound::AtLeast => "at least ",
+        RatioBound::About => "about ",
+    }
 }

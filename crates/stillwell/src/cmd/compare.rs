@@ -39,6 +39,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     }
     let asks_for_table = table.table
         || table.table_format.is_some()
+        || table.by.is_some()
         || table.group_by_speed
         || table.ignore_procs
         || table.min_speed.is_some();

@@ -1,0 +1,57 @@
+use super::*;
+use analysis::files::{ComparedFile, compare};
+use formats::{BenchmarkValues, LaunchInfo, Results};
+
+/// Two benchmarks, each with the means of three processes.
+fn file(a: [f64; 3], b: [f64; 3]) -> ComparedFile {
+    let mut results = Results::default();
+    for (name, values) in [("a", a), ("b", b)] {
+        let mut made = BenchmarkValues::new(name, ResultUnit::Time);
+        for value in values {
+            made.values.push(value);
+            made.end_launch(LaunchInfo::default());
+        }
+        results.benchmarks.push(made);
+    }
+    ComparedFile::from_results(results)
+}
+
+fn shown(comparison: &FilesComparison, layout: ComparisonLayout) -> String {
+    let side = |file: &str| BenchmarkFile { file: file.into(), tool: String::new() };
+    text(&[side("old"), side("new")], comparison, layout)
+}
+
+#[test]
+fn limits_are_named_in_every_layout() {
+    let files = [file([10.0; 3], [10.0; 3]), file([20.0; 3], [5.0; 3])];
+    let mut comparison = compare(&files, FileStatistic::Mean);
+    for line in &mut comparison.lines {
+        let cell = line.cells[1].as_mut().unwrap();
+        cell.is_upper_limit = true;
+        (cell.middle.err, cell.ratio.as_mut().unwrap().err) = (None, None);
+    }
+    let words = shown(&comparison, ComparisonLayout { is_in_words: true, ..Default::default() });
+    for expected in ["at most 20 ns", "at most 2.00× slower", "at least 2.00× faster"] {
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+    assert!(words.contains("the t0 is an upper limit"), "{words}");
+    assert!(!words.contains("of one process"), "{words}");
+    let grouped =
+        shown(&comparison, ComparisonLayout { group_by_speed: true, ..Default::default() });
+    assert!(grouped.contains("at most 2.0000\n"), "{grouped}");
+    comparison.lines[0].cells[0].as_mut().unwrap().is_upper_limit = true;
+    let words = shown(&comparison, ComparisonLayout { is_in_words: true, ..Default::default() });
+    assert!(words.contains("about 2.00× slower"), "{words}");
+}
+
+#[test]
+fn a_geometric_mean_within_its_error_is_not_significant() {
+    let files = [
+        file([10.0, 14.0, 18.0], [10.0, 14.0, 18.0]),
+        file([12.0, 15.0, 18.0], [11.0, 14.0, 20.0]),
+    ];
+    let comparison = compare(&files, FileStatistic::Mean);
+    let words = shown(&comparison, ComparisonLayout { is_in_words: true, ..Default::default() });
+    let mean = words.lines().find(|line| line.starts_with("geometric mean")).unwrap();
+    assert!(mean.ends_with("not significant"), "{words}");
+}
