@@ -43,7 +43,7 @@ pub enum Finding {
     Busy { load: f64, n_cpus: u32 },
     /// Runs failed, which ended their session; they do not count.
     RejectedRuns { arm: usize, n: usize, n_runs: usize },
-    /// Runs failed, but they count.
+    /// Runs had another exit status than 0, but they count.
     FailedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs left processes behind, which ran beside later runs until the end of the session.
     LeftBehind { arm: usize, n: u32, n_runs: u32, name: String },

@@ -12,6 +12,7 @@ use host::priority::{NICE, REAL_TIME};
 use model::values::metric::Metric;
 use model::values::{Order, read_cpu_list};
 use record::ledger::{LedgerEntry, NoiseSource};
+use record::plan::Plan;
 use record::{Event, Header, Record, Survivors};
 
 /// Smallest share of the measured time for a note.
@@ -43,7 +44,7 @@ pub fn notes(
         false => Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64),
     };
     let total_ns: f64 = arms.iter().filter_map(of_arm).sum();
-    notes.extend(failed_runs(arms));
+    notes.extend(failed_runs(&record.header.plan, arms));
     notes.extend(survivors(record));
     notes.extend(not_mixed(record));
     notes.extend(listed_order(record, comparisons));
@@ -236,15 +237,16 @@ fn load(record: &Record) -> Option<Note> {
     is_busy.then_some(Note { finding: Finding::Busy { load, n_cpus }, weight: 0.01 })
 }
 
-fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
+fn failed_runs(plan: &Plan, arms: &[ArmSummary]) -> Vec<Note> {
     let of_arm = |arm: &ArmSummary| {
+        // Where 0 is a failure, --expect-exit has named every status that counts.
+        let accept = plan.arms[arm.arm].accept.as_ref();
+        let is_expected = accept.is_some_and(|accept| !accept.contains(&0));
+        let n_nonzero = if is_expected { 0 } else { arm.n_nonzero_exits };
         let n_runs = arm.n_runs + arm.n_timed_out + arm.n_failed;
         let counts = [
             (arm.n_failed, Finding::RejectedRuns { arm: arm.arm, n: arm.n_failed, n_runs }),
-            (
-                arm.n_nonzero_exits,
-                Finding::FailedRuns { arm: arm.arm, n: arm.n_nonzero_exits, n_runs },
-            ),
+            (n_nonzero, Finding::FailedRuns { arm: arm.arm, n: n_nonzero, n_runs }),
             (arm.n_timed_out, Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs }),
         ];
         counts.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
@@ -350,6 +352,18 @@ mod tests {
         let expected = Finding::Crowded { share: 0.25, n_threads: 6, n_cpus: 2 };
         assert_eq!(found(250_000), Some(expected));
         assert_eq!(found(40_000), None);
+    }
+
+    /// Where 0 is a failure, the user has named the other statuses.
+    #[test]
+    fn expected_statuses_are_no_failures() {
+        let notes = |accept: Option<Vec<i32>>| {
+            let mut record = fixture::record(&["false"]);
+            record.header.plan.arms[0].accept = accept;
+            let arm = ArmSummary { n_runs: 20, n_nonzero_exits: 20, ..ArmSummary::default() };
+            failed_runs(&record.header.plan, &[arm]).len()
+        };
+        assert_eq!([notes(Some(vec![1])), notes(Some(vec![0, 1])), notes(None)], [0, 1, 1]);
     }
 
     /// The second arm takes 20 % more time, and `factor` times the instructions.

@@ -36,7 +36,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             format!("{} failed and did not count", runs(plan, *arm, *n, *n_runs))
         }
         Finding::FailedRuns { arm, n, n_runs } => {
-            format!("{} exited with a failure", runs(plan, *arm, *n, *n_runs))
+            format!("{} did not exit with 0", runs(plan, *arm, *n, *n_runs))
         }
         Finding::TimedOutRuns { arm, n, n_runs } => {
             format!(
@@ -272,7 +272,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
             let start =
                 n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
-            let trust = "trust the +- of its t0 less; a paired comparison is not affected";
+            let trust = "trust its t0 less; a paired comparison is not affected";
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
         Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),

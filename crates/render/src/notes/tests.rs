@@ -35,7 +35,7 @@ fn lost_time_is_said_by_its_parts() {
 fn commands_have_their_names() {
     let plan = plan();
     let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
-    assert_eq!(what(&finding, &plan), "1 of 1 run of a exited with a failure");
+    assert_eq!(what(&finding, &plan), "1 of 1 run of a did not exit with 0");
     let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
     assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
 }
@@ -148,5 +148,5 @@ fn a_name_is_not_cut_to_look_like_another() {
     assert!(said(0).contains(&names[0]) && said(1).contains(&names[1]), "{}", said(0));
     let plan = record(&[&*names[0], "sleep 1"]).header.plan;
     let said = what(&Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 }, &plan);
-    assert_eq!(said, "1 of 1 run of target/release/deps/…f_sorting exited with a failure");
+    assert_eq!(said, "1 of 1 run of target/release/deps/…f_sorting did not exit with 0");
 }

@@ -178,7 +178,7 @@ fn notes_that_change_nothing_are_counted() {
     compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
     let clear = brief(&record, &analysis);
     assert_eq!(clear.matches("note: ").count(), 1, "{clear}");
-    assert!(clear.contains("note: 3 of 60 runs of b exited with a failure"), "{clear}");
+    assert!(clear.contains("note: 3 of 60 runs of b did not exit with 0"), "{clear}");
     let words = clear.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("histograms and 2 further notes"), "{clear}");
     assert!(words.contains("`stillwell show -v /tmp/a.swell`"), "a record elsewhere: {clear}");
