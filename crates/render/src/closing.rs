@@ -1,5 +1,7 @@
 //! The end of the summary: notes, and unusual facts about the session.
 
+mod ratios;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -34,6 +36,7 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
     let has_failed = is_failure(analysis.end);
     let is_open = !has_failed
         && (judgements.is_empty() || judgements.iter().any(|it| it.verdict == Verdict::Undecided));
+    ratios::notes(out, judged, detail);
     let is_shown = |note: &&Note| is_verbose || is_worth_reading(note, plan, is_open);
     let shown = analysis.notes.iter().filter(is_shown);
     let n_shown = if is_verbose {

@@ -2,9 +2,9 @@
 
 use crate::exported::half_width;
 use crate::uncertain;
-use crate::units::percent;
+use crate::units::{percent, signed_percent};
 use analysis::exact::agree_within;
-use analysis::{PairedTest, RatioInterval};
+use analysis::{PairedTest, RatioInterval, UnevenShape};
 
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
@@ -135,6 +135,19 @@ pub(crate) fn change(ratio: f64) -> String {
         0.5.. => format!("takes {} less time", percent(1.0 - ratio)),
         _ => format!("takes {} times as long", uncertain::significant(ratio, 2)),
     }
+}
+
+/// Ratios that are told in per cent; others are factors.
+const IN_PERCENT: std::ops::Range<f64> = 0.0..2.0;
+
+/// Both ratios of a change that is not uniform.
+pub fn shape_text(shape: UnevenShape) -> String {
+    let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
+    let size = |ratio: f64| match IN_PERCENT.contains(&ratio) {
+        true => signed_percent(ratio),
+        false => format!("{} times", uncertain::significant(ratio, 3)),
+    };
+    format!("not a uniform {what}: floor {}, typical {}", size(shape.floor), size(shape.typical))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub struct StopOptions {
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
-    /// interval) with several [default: 0.5 for a single command; none for several]
+    /// interval) with several, unless all is decided before [default: 0.5 for a single command; none for several]
     #[arg(long, value_name = "PCT")]
     pub precision: Option<Percent>,
 }

@@ -217,7 +217,7 @@ pub struct SessionOptions {
     )),
     mut_arg("precision", |arg| arg.help(
         "Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half \
-         its interval) [default: 0.5 where nothing is compared]"
+         its interval), unless all is decided before [default: 0.5 where nothing is compared]"
     )),
 )]
 pub struct WorkerOptions {

@@ -7,7 +7,9 @@ use crate::budget::to_decide;
 use crate::columns::{COLUMNS, columns, shorten, width, wrap};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::ratios::{exact_percent, ratio_and_interval, ratio_text, repeats, tested_ratio};
+use crate::ratios::{
+    exact_percent, ratio_and_interval, ratio_text, repeats, shape_text, tested_ratio,
+};
 use crate::styles::paint;
 use crate::text::doubt::{doubt_text, mean_text};
 use crate::units::{percent, signed_percent};
@@ -16,7 +18,6 @@ use analysis::exact::SAME_WORK;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
-    UnevenShape,
 };
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::{DecisionRule, Plan, Role};
@@ -301,18 +302,6 @@ pub(crate) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
-/// Ratios that are told in per cent; others are factors.
-const IN_PERCENT: std::ops::Range<f64> = 0.0..2.0;
-
-fn shape_text(shape: UnevenShape) -> String {
-    let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
-    let size = |ratio: f64| match IN_PERCENT.contains(&ratio) {
-        true => signed_percent(ratio),
-        false => format!("{} times", uncertain::significant(ratio, 3)),
-    };
-    format!("not a uniform {what}: floor {}, typical {}", size(shape.floor), size(shape.typical))
-}
-
 /// Why tests are missing. Each reason is told once, with the fewest and the most pairs of all that have it.
 pub(crate) fn no_tests(reasons: &[NoTest], plan: &Plan) -> String {
     let mut told: Vec<String> = Vec::new();
@@ -350,7 +339,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
                 .into()
         }
         NoTest::Imported => {
-            "another program has measured these times: whether their order was random is not known"
+            "another program has measured these times: their file does not say that their order was random"
                 .into()
         }
         NoTest::SeparateRecords => {
