@@ -13,7 +13,7 @@ const SLICES_MIN: usize = 3;
 /// Fewest processes with a value: they are the windows for the error of t0, and average the luck of the layout.
 const PROCESSES_MIN: usize = 10;
 /// Fewest probes that tell whether an arm's core was mostly shared.
-const PROBES_MIN: usize = 50;
+const PROBES_MIN: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct QuietSlices {
@@ -161,6 +161,9 @@ mod tests {
         assert!(values(&record, &quiet).is_empty());
         let loud = QuietSlices::of(&sliced(12, |_, at| at > 1)).unwrap();
         assert!(loud.is_mostly_shared(0) && !loud.is_enough());
+        // Also in a single process of 24 slices, as timeit has them.
+        assert!(QuietSlices::of(&sliced(4, |_, at| at > 1)).unwrap().is_mostly_shared(0));
+        assert!(!QuietSlices::of(&sliced(3, |_, at| at > 1)).unwrap().is_mostly_shared(0));
     }
 
     #[test]
