@@ -108,9 +108,11 @@ fn activity(rows: &Rows, runs: &[usize]) -> Activity {
     }
 }
 
-/// The mean with its window error.
+/// The mean with its window error, or with the standard error where all windows agree by chance.
 fn mean(values: &[f64]) -> Option<UncertainValue> {
     let err = window_err(values, |window| Estimator::Mean.of(window)).ok();
+    let standard = || Some(stats::sample_sd(values).ok()? / (values.len() as f64).sqrt());
+    let err = err.filter(|&err| err > 0.0).or_else(standard);
     Some(UncertainValue { value: stats::mean(values).ok()?, err })
 }
 
@@ -182,6 +184,15 @@ mod tests {
         let found = activities(record).swap_remove(0).unwrap();
         let of = |count: &RunCount| (count.what, count.per_run.value, count.rate.unwrap().value);
         found.counts.iter().map(of).collect()
+    }
+
+    #[test]
+    fn one_odd_run_leaves_no_mean_without_an_error() {
+        for at in 0..13 {
+            let values: Vec<f64> = (0..13).map(|run| f64::from(run == at)).collect();
+            assert!(mean(&values).unwrap().err.unwrap() > 0.0, "{at}");
+        }
+        assert_eq!(mean(&[5.0; 13]), Some(UncertainValue { value: 5.0, err: Some(0.0) }));
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn limits_are_named_in_every_layout() {
     assert!(!words.contains("of one process"), "{words}");
     let grouped =
         shown(&comparison, ComparisonLayout { group_by_speed: true, ..Default::default() });
-    assert!(grouped.contains("at most 2.0000\n"), "{grouped}");
+    assert!(grouped.contains("at most 2.00\n"), "{grouped}");
     comparison.lines[0].cells[0].as_mut().unwrap().is_upper_limit = true;
     let words = shown(&comparison, ComparisonLayout { is_in_words: true, ..Default::default() });
     assert!(words.contains("about 2.00× slower"), "{words}");

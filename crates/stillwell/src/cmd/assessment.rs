@@ -99,8 +99,10 @@ impl Assessment {
         let activities = parts.iter().flat_map(analysis::activities);
         for (arm, activity) in activities.enumerate() {
             if let Some(activity) = activity.filter(|_| !plan.arms[arm].role.is_control()) {
+                let twin = if plan.twin() == Some(arm) { " (again, for --aa)" } else { "" };
+                let label = format!("{}{twin}", plan.full_label(arm));
                 text += "\n";
-                text += &activity::text(arm + 1, &plan.full_label(arm), &activity);
+                text += &activity::text(arm + 1, &label, &activity);
             }
         }
         if text.is_empty() {

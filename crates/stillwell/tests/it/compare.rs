@@ -112,3 +112,27 @@ fn a_part_of_a_suite_is_compared_with_all_of_it() {
     assert!(ran.stdout.contains("\nb (old)") && ran.stdout.contains("\nb (new)"), "{ran:#?}");
     assert!(ran.stdout.contains("only in 1: a (old), a (new)"), "{ran:#?}");
 }
+
+#[test]
+fn by_is_obeyed_for_records_of_commands() {
+    let bench = Bench::new();
+    for name in ["old.swell", "new.swell"] {
+        bench.stillwell(&["run", "-r", "3", "-o", name, "true"]).ends_with(0);
+    }
+    for statistic in ["mean", "median"] {
+        let words = ["compare", "old.swell", "new.swell", "--by", statistic];
+        let shown = bench.stillwell(&words).ends_with(0).stdout;
+        assert!(shown.contains(&format!("ratios of {statistic}s, new ÷ reference")), "{shown}");
+    }
+}
+
+/// The second copy of a command has the name of the first.
+#[test]
+fn the_counts_name_the_second_copy_of_the_reference() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-r", "3", "--aa", "-o", "r.swell", "true"]).ends_with(0);
+    let shown = bench.stillwell(&["show", "-v", "r.swell"]).ends_with(0).stdout;
+    let counts: Vec<&str> = shown.lines().filter(|line| line.starts_with("counts of")).collect();
+    let [first, second] = counts[..] else { panic!("{shown}") };
+    assert!(first.ends_with(": true") && second.ends_with("true (again, for --aa)"), "{counts:?}");
+}
