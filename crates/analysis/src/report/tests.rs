@@ -9,10 +9,11 @@ use crate::report::timeline::EventKind;
 use crate::single::Analysis;
 use model::spec::RunSpec;
 use model::spec::run::ArmOptions;
+use model::values::Better;
 use model::values::metric::Metric;
 use record::fixture::{from_spec, record, row};
 use record::ledger::NoiseSource;
-use record::{Event, Record, Row};
+use record::{Event, Record, Row, Rows};
 
 /// Blocks of these arms after one warm-up each; `wall_ns` takes arm and block.
 fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u64) -> Record {
@@ -64,6 +65,21 @@ fn what_the_charts_of_two_commands_get() {
     insta::assert_snapshot!(text.concat());
     assert!(group.comparisons[0].deciles.is_some());
     assert_eq!((group.scan.is_none(), data.together.is_none()), (true, true));
+}
+
+/// Where higher is better, costs are the inverse values, but a chart has values as the text has.
+#[test]
+fn a_higher_value_is_above_the_line() {
+    let mut better = record(&["./old", "./new"]);
+    better.header.plan.policy.better = Better::Higher;
+    better.rows = Rows::of(better.header.plan.policy.compared());
+    let value = |arm, block| 10_000_000 + u64::from(block) * 1000 + u64::from(arm) * 1_000_000;
+    let data = data(&[with_rows(better, 20, value)]);
+    let compared = &data.groups[0].comparisons[0];
+    let pairs = compared.pairs.as_ref().unwrap();
+    let Blocks::All { ratio, .. } = &pairs.blocks else { panic!("{pairs:?}") };
+    assert!(ratio.iter().all(|&ratio| ratio > 1.09), "{ratio:?}");
+    assert!(compared.evidence.test().unwrap().ratio.ratio > 1.09, "{compared:?}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) struct PageReadings {
 }
 
 pub(super) const PAGE_READINGS: PageReadings = PageReadings {
-    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the numbers of the new command are \
+    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the values of the new command are \
              lower than those of its reference, right of it higher. A line that reaches over the vertical line allows both.",
     ridges: "Each row is a command of one record. Hills at the same place mean the same values; a hill farther left \
              has lower ones; a wide or a double hill is noise.",
@@ -60,10 +60,10 @@ fn reading(kind: &str, in_slices: bool, has_t0: bool) -> &'static str {
         }
         "pairs" => {
             "Each dot compares the two commands within one block, in which both met the same machine. Above the line the \
-             number of the new command is the higher one. A cloud that stays on one side is a difference that lasts."
+             value of the new command is the higher one. A cloud that stays on one side is a difference that lasts."
         }
         "shift" => {
-            "From the lowest numbers of both commands on the left to the highest on the right: their ratio. A level \
+            "From the lowest values of both commands on the left to the highest on the right: their ratio. A level \
              line means all runs differ alike; a line that bends at the right end means only the tail does."
         }
         _ => {
