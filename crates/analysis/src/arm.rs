@@ -75,11 +75,10 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
-/// The times without the control's. Where its t0 is only a limit, it may have taken less, and a limit of a difference is
-/// the limit of the whole.
+/// The times without the control's.
 fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
     NetTimes {
-        t0: if control.is_upper_limit { times.t0 } else { times.t0.minus(control.t0) },
+        t0: (!control.is_upper_limit).then(|| times.t0.minus(control.t0)),
         median: times.median.minus(control.median),
         mean: times.mean.minus(control.mean),
     }
@@ -130,15 +129,19 @@ mod tests {
     use crate::fixture::times;
     use crate::summary::LimitCause;
 
-    /// A whole time of at most 10 may be 10 without a control of at most 4: the control may have taken nothing.
+    /// Without a control of at most 4, nothing is known of the rest of t0: the control may have taken nothing.
     #[test]
-    fn a_limit_is_not_lowered_by_the_limit_of_a_control() {
+    fn the_limit_of_a_control_is_not_subtracted() {
         let mut control = times(4.0, 0.1);
         let mut whole = times(10.0, 0.1);
-        assert_eq!(net_of(&whole, &control).t0.value, 6.0);
+        let t0 = |whole: &TimeSummary, control: &TimeSummary| {
+            net_of(whole, control).t0.map(|t0| t0.value)
+        };
+        assert_eq!(t0(&whole, &control), Some(6.0));
         whole.limit(10.0, LimitCause::Neighbours);
-        assert_eq!(net_of(&whole, &control).t0.value, 6.0);
+        assert_eq!(t0(&whole, &control), Some(6.0));
         control.limit(4.0, LimitCause::Neighbours);
-        assert_eq!(net_of(&whole, &control).t0.value, 10.0);
+        assert_eq!(t0(&whole, &control), None);
+        assert_eq!(net_of(&whole, &control).median.value, 6.0);
     }
 }

@@ -81,10 +81,9 @@ fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
     if repeats && plan.valgrind().is_some() {
         return Interval { lo: times.min, hi: times.max };
     }
-    let net = arm.net.map(|net| net.t0);
-    let value = net.unwrap_or(times.t0);
+    let value = arm.net_t0().unwrap_or(times.t0);
     let around = value.measured().map_or(UNKNOWN, around);
-    let is_lowest = compares_times(plan) && net.is_none() && arm.sliced.is_none();
+    let is_lowest = compares_times(plan) && arm.net.is_none() && arm.sliced.is_none();
     let most = if is_lowest { TimeSummary::most(times) } else { f64::INFINITY };
     Interval { lo: around.lo, hi: around.hi.min(most) }
 }

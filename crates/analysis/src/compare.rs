@@ -307,17 +307,18 @@ fn statistic_name(statistic: Statistic) -> StatisticName {
 /// Converts the ratio R of whole times into the ratio R' of times minus a control s. With the reference at A, R' = (R A
 /// − s) / (A − s). R' is 1 exactly if R is, so the verdict "different" is the same. The errors of A and s widen each
 /// end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². Both arms share the control, so its error
-/// cancels near R = 1.
+/// cancels near R = 1. Limits cannot be subtracted, so where a t0 is one, A and s are medians.
 fn net(
     raw: RatioInterval,
     reference: &TimeSummary,
     control: &TimeSummary,
     statistic: StatisticName,
 ) -> Option<RatioInterval> {
+    let is_limit = reference.is_upper_limit || control.is_upper_limit;
     let level = |times: &TimeSummary| match statistic {
-        StatisticName::Typical | StatisticName::GeometricMean => times.median,
-        StatisticName::LocalFloor | StatisticName::Floor => times.t0,
         StatisticName::Mean => times.mean,
+        StatisticName::LocalFloor | StatisticName::Floor if !is_limit => times.t0,
+        _ => times.median,
     };
     let (a, s) = (level(reference).measured()?, level(control).measured()?);
     let below = a.value - s.value;
@@ -366,6 +367,18 @@ mod tests {
         };
         assert_eq!(at(1.0, 5.0), RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 });
         assert!(at(1.1, 5.0).hi > at(1.1, 0.0).hi && at(1.1, 5.0).lo < at(1.1, 0.0).lo);
+    }
+
+    #[test]
+    fn limits_are_not_subtracted() {
+        let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
+        let [mut reference, mut control] = [times(100.0, 0.1), times(50.0, 0.1)];
+        let of_medians = net(raw, &reference, &control, StatisticName::Typical);
+        for times in [&mut reference, &mut control] {
+            times.limit(times.most(), crate::summary::LimitCause::Neighbours);
+            times.t0.value = 1.0;
+        }
+        assert_eq!(net(raw, &reference, &control, StatisticName::Floor), of_medians);
     }
 
     #[test]

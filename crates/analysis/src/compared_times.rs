@@ -13,7 +13,7 @@ const DIGITS: std::ops::RangeInclusive<f64> = 3.0..=6.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedTime {
-    /// The time, or another kind of value, in its base unit; net of the control unless `is_as_measured`.
+    /// The time, or another kind of value, in its base unit.
     pub value: f64,
     /// Error of the arm's own time; `None` for ratio × reference.
     pub err: Option<f64>,
@@ -23,7 +23,18 @@ pub struct ComparedTime {
     pub is_upper_limit: bool,
     /// Digits that the place beside the ratio needs; `None` if nothing is compared.
     pub n_digits: Option<i32>,
-    pub is_as_measured: bool,
+    pub statistic: ComparedStatistic,
+}
+
+/// The statistic of a time beside a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedStatistic {
+    /// t0, minus the control's if there is one.
+    T0,
+    /// t0 as measured, because nothing is known of the rest without the control.
+    WholeT0,
+    /// The median minus the control's. The control's t0 is only a limit, which cannot be subtracted.
+    NetMedian,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,8 +80,10 @@ impl ComparedTimes {
         self.by_arm.iter().flatten().any(|time| time.is_from_ratio)
     }
 
-    pub fn is_as_measured(&self) -> bool {
-        self.by_arm.iter().flatten().any(|time| time.is_as_measured)
+    /// The statistic of the times.
+    pub fn statistic(&self) -> ComparedStatistic {
+        let all = self.by_arm.iter().flatten().map(|time| time.statistic);
+        all.max_by_key(|it| *it as u8).unwrap_or(ComparedStatistic::T0)
     }
 }
 
@@ -98,33 +111,39 @@ fn tested<'a>(analysis: &'a Analysis, judgements: &[Judgement]) -> Vec<Tested<'a
 
 /// The arm's own t0, minus the control if t0 exceeds it.
 fn own(arm: &ArmSummary) -> Option<ComparedTime> {
-    let times = arm.times.as_ref()?;
-    let UncertainValue { value, err } = arm.net.map_or(times.t0, |net| net.t0);
-    (!arm.is_too_short()).then_some(ComparedTime {
+    let is_whole = arm.net.is_some_and(|net| net.t0.is_none());
+    let statistic = if is_whole { ComparedStatistic::WholeT0 } else { ComparedStatistic::T0 };
+    let time = time(arm, arm.net_t0()?, statistic);
+    time.filter(|_| !arm.is_too_short())
+}
+
+fn time(
+    arm: &ArmSummary,
+    UncertainValue { value, err }: UncertainValue,
+    statistic: ComparedStatistic,
+) -> Option<ComparedTime> {
+    let is_t0 = statistic != ComparedStatistic::NetMedian;
+    Some(ComparedTime {
         value,
         err,
         is_from_ratio: false,
-        is_upper_limit: times.is_upper_limit,
+        is_upper_limit: is_t0 && arm.times.as_ref()?.is_upper_limit,
         n_digits: None,
-        is_as_measured: false,
+        statistic,
     })
 }
 
 /// The time of a reference; net if the ratios are.
 fn base(reference: &ArmSummary, has_net: bool) -> Option<ComparedTime> {
-    let times = reference.times.as_ref()?;
-    if has_net || reference.net.is_none() {
-        return own(reference);
+    match reference.net {
+        Some(net) if has_net && net.t0.is_none() => {
+            time(reference, net.median, ComparedStatistic::NetMedian)
+        }
+        Some(_) if !has_net => {
+            time(reference, reference.times.as_ref()?.t0, ComparedStatistic::WholeT0)
+        }
+        _ => own(reference),
     }
-    let UncertainValue { value, err } = times.t0;
-    Some(ComparedTime {
-        value,
-        err,
-        is_from_ratio: false,
-        is_upper_limit: times.is_upper_limit,
-        n_digits: None,
-        is_as_measured: true,
-    })
 }
 
 /// Digits that make the quotient of two times equal to their ratio, to a tenth of the ratio's interval.
@@ -146,7 +165,7 @@ mod tests {
     fn arm(arm: usize, t0: f64, net: Option<(f64, f64)>) -> ArmSummary {
         let net = net.map(|(value, err)| {
             let value = UncertainValue { value, err: Some(err) };
-            NetTimes { t0: value, median: value, mean: value }
+            NetTimes { t0: Some(value), median: value, mean: value }
         });
         ArmSummary { arm, times: Some(times(t0, 1.0)), net, ..no_runs() }
     }
@@ -173,7 +192,7 @@ mod tests {
         let value = |arm: usize| found.get(arm).unwrap().value;
         assert_eq!(value(0), 32.1);
         assert!((value(1) / value(0) - 1.334).abs() < 1e-12 && value(2) == 16.05);
-        assert!(found.has_ratios() && !found.is_as_measured());
+        assert!(found.has_ratios() && found.statistic() == ComparedStatistic::T0);
         assert_eq!(found.get(1).unwrap().n_digits, Some(4));
     }
 
@@ -184,7 +203,25 @@ mod tests {
         let found = shown(arms, vec![paired(1.09, 1.08, 1.1)], &DecisionRule::default());
         let [old, new] = [0, 1].map(|arm| found.get(arm).unwrap().value);
         assert_eq!(old, 932.0);
-        assert!((new / old - 1.09).abs() < 1e-12 && found.is_as_measured());
+        assert!((new / old - 1.09).abs() < 1e-12);
+        assert_eq!(found.statistic(), ComparedStatistic::WholeT0);
+    }
+
+    /// t0 of the whole × the ratio of what is left would be a time of nothing.
+    #[test]
+    fn a_ratio_of_what_is_left_stands_beside_medians_of_what_is_left() {
+        let mut arms = vec![arm(0, 21.4, Some((10.0, 0.1))), arm(1, 31.5, Some((20.0, 0.1)))];
+        for arm in &mut arms {
+            arm.net.as_mut().unwrap().t0 = None;
+            arm.times.as_mut().unwrap().is_upper_limit = true;
+        }
+        let net = RatioInterval { ratio: 1.99, lo: 1.95, hi: 2.05 };
+        let tests = vec![PairedTest { net_ratio: Some(net), ..paired(1.45, 1.44, 1.47) }];
+        let found = shown(arms, tests, &DecisionRule::default());
+        let [old, new] = [0, 1].map(|arm| found.get(arm).unwrap());
+        assert_eq!((old.value, new.value), (10.0, 10.0 * 1.99));
+        assert!(!old.is_upper_limit && !new.is_upper_limit);
+        assert_eq!(found.statistic(), ComparedStatistic::NetMedian);
     }
 
     #[test]

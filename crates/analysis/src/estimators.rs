@@ -45,7 +45,8 @@ pub struct FloorTest {
 /// sides share the control's error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratios {
-    /// Ratio of t0. Every ratio is `None` if the reference takes no longer than the control.
+    /// Ratio of t0; `None` if the control's t0 is only a limit. Every ratio is `None` if the reference takes no longer
+    /// than the control.
     pub t0: Option<UncertainValue>,
     pub median: Option<UncertainValue>,
     pub mean: Option<UncertainValue>,
@@ -98,8 +99,11 @@ fn ratios(arms: &[ArmSummary], [new, old]: [usize; 2], control: Option<usize>) -
     let wall = |arm: usize| arms[arm].times.as_ref();
     let (new_wall, old_wall) = (wall(new)?, wall(old)?);
     let control = control.and_then(wall);
+    // The limit of a control cannot be subtracted.
+    let has_t0 = control.is_none_or(|wall| !wall.is_upper_limit);
+    let t0 = || ratio(new_wall.t0, old_wall.t0, control.map(|wall| wall.t0));
     Some(Ratios {
-        t0: ratio(new_wall.t0, old_wall.t0, control.map(|wall| wall.t0)),
+        t0: has_t0.then(t0).flatten(),
         median: ratio(new_wall.median, old_wall.median, control.map(|wall| wall.median)),
         mean: ratio(new_wall.mean, old_wall.mean, control.map(|wall| wall.mean)),
     })

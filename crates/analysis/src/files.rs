@@ -174,7 +174,10 @@ impl ComparedFile {
             |_| vec![None; n],
             |record| {
                 let arms = summarise(&gather(record));
-                to_record::arms_of(&results).into_iter().map(|arm| t0(arms.get(arm)?)).collect()
+                to_record::arms_of(&results)
+                    .into_iter()
+                    .map(|arm| t0(arms.get(arm)?))
+                    .collect()
             },
         );
         Self { results, t0s }
@@ -197,9 +200,8 @@ impl ComparedFile {
 }
 
 fn t0(arm: &ArmSummary) -> Option<FileT0> {
-    let times = arm.times.as_ref()?;
-    let value = arm.net.map_or(times.t0, |net| net.t0);
-    Some(FileT0 { value, is_upper_limit: times.is_upper_limit })
+    let is_upper_limit = arm.times.as_ref()?.is_upper_limit;
+    Some(FileT0 { value: arm.net_t0()?, is_upper_limit })
 }
 
 /// Compares the benchmarks of the first file with those in the others, by name.

@@ -61,7 +61,7 @@ pub use arm::summarise;
 pub use best::{BestChoice, BestChoices};
 pub use ceilings::{CeilingAnswer, against_ceiling};
 pub use clocks::compares_times;
-pub use compared_times::{ComparedTime, ComparedTimes};
+pub use compared_times::{ComparedStatistic, ComparedTime, ComparedTimes};
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
     RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,

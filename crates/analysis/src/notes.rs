@@ -305,7 +305,7 @@ fn floors(arms: &[ArmSummary]) -> Vec<Note> {
 fn too_short(arms: &[ArmSummary]) -> impl Iterator<Item = Note> {
     let short = arms.iter().filter(|arm| !arm.is_hidden && arm.is_too_short());
     short.filter_map(|arm| {
-        Some(Note { finding: Finding::TooShort { arm: arm.arm, t0: arm.net?.t0 }, weight: 1.0 })
+        Some(Note { finding: Finding::TooShort { arm: arm.arm, t0: arm.net?.t0? }, weight: 1.0 })
     })
 }
 

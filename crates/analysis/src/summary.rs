@@ -249,8 +249,8 @@ impl UncertainValue {
 /// Location statistics minus the same of the control, ns. Can be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NetTimes {
-    /// t0 minus the control's.
-    pub t0: UncertainValue,
+    /// t0 minus the control's. `None` if that is only a limit: the control may have taken less.
+    pub t0: Option<UncertainValue>,
     /// Median minus the control's.
     pub median: UncertainValue,
     /// Mean minus the control's.
@@ -266,16 +266,22 @@ impl ArmSummary {
         left_out.map(|it| it.stalled_mean_ns / it.wall_mean_ns).or(sliced.wait_share)
     }
 
+    /// t0 minus the control's, if there is one. Where that is only a limit, the limit of the whole.
+    pub fn net_t0(&self) -> Option<UncertainValue> {
+        self.net.and_then(|net| net.t0).or(self.times.as_ref().map(|times| times.t0))
+    }
+
     /// t0 for a ratio, minus the control's if there is one. It must be above 0, and a difference by more than its
     /// error.
     pub fn ratio_t0(&self) -> Option<UncertainValue> {
-        let t0 = self.net.map(|net| net.t0).or(self.times.as_ref().map(|times| times.t0))?;
+        let t0 = self.net_t0()?;
         (t0.value > 0.0 && !self.is_too_short()).then_some(t0)
     }
 
     /// Whether the control leaves hardly anything: t0 is not above 0 by more than its error.
     pub fn is_too_short(&self) -> bool {
-        self.net.is_some_and(|net| net.t0.value <= net.t0.err.unwrap_or(0.0))
+        let t0 = self.net.and_then(|net| net.t0);
+        t0.is_some_and(|t0| t0.value <= t0.err.unwrap_or(0.0))
     }
 }
 

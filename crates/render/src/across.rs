@@ -11,7 +11,6 @@ use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
 };
 use crate::document::{self, DocumentBody};
-use crate::exported::net_t0;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::styles::paint;
@@ -64,7 +63,7 @@ pub fn text(
 ) -> String {
     let plan = &new.record.header.plan;
     let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
-    let t0s = arms.filter_map(net_t0);
+    let t0s = arms.filter_map(ArmSummary::net_t0);
     let unit = unit_of_walls(plan, t0s);
     let mut out = String::new();
     for pair in pairs {

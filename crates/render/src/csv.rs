@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use formats::csv_cell::cell_of_text;
 
-use crate::exported::{self, ExportMetric, ExportSummary, net_t0, results};
+use crate::exported::{self, ExportMetric, ExportSummary, results};
 use analysis::verdict::{Judged, Verdict};
 use analysis::{ArmSummary, Evidence};
 use record::plan::Plan;
@@ -50,7 +50,7 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
                 table.write_field(cell)?;
             }
         }
-        let (t0, (_, size)) = (net_t0(summary), exported::compared_unit(arm));
+        let (t0, (_, size)) = (summary.net_t0(), exported::compared_unit(arm));
         table.write_field(cell(t0.map(|t0| t0.value / size)))?;
         table.write_field(cell(t0.and_then(|t0| t0.err).map(|err| err / size)))?;
         let is_limit = summary.times.as_ref().map(|times| times.is_upper_limit);

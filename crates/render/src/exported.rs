@@ -178,11 +178,6 @@ pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> 
     analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.times.is_some())
 }
 
-/// t0 net of the control, if there is one, in the base unit.
-pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
-    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
-}
-
 /// A ratio of costs as a ratio of the values.
 pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
     if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }

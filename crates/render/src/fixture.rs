@@ -121,7 +121,7 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
             sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
                 |(wall, control)| NetTimes {
-                    t0: wall.t0.minus(control.t0),
+                    t0: Some(wall.t0.minus(control.t0)),
                     median: wall.median.minus(control.median),
                     mean: wall.mean.minus(control.mean),
                 },

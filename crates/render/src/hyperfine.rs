@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::exported::{self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results};
+use crate::exported::{self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, results};
 use crate::json::pretty;
 use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use model::values::Order;
@@ -172,7 +172,8 @@ impl<'a> ResultFields<'a> {
         Self {
             arm: series.arm,
             command: &series.planned().command,
-            t0: net_t0(summary)
+            t0: summary
+                .net_t0()
                 .map(|t0| ValueInUnit { is_upper_limit, ..ValueInUnit::of(t0, series.planned()) }),
             steps: series.column(|row| RunCell::Integer(row.step.into())),
             blocks: series.column(|row| {

@@ -178,7 +178,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
         });
     }
     if plan.control.is_some() {
-        add(lines, arms, "net t0", |arm| arm.net.and_then(|_| t0::arm_text(unit, arm)));
+        add(lines, arms, "net t0", |arm| arm.net?.t0.and_then(|_| t0::arm_text(unit, arm)));
         add(lines, arms, "net median", |arm| text(arm.net?.median));
         add(lines, arms, "net mean", |arm| text(arm.net?.mean));
     }

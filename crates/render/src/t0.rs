@@ -1,9 +1,11 @@
 //! t0 as a text.
 
-use crate::exported::net_t0;
 use crate::uncertain;
 use crate::units::{DisplayUnit, UnitKind};
-use analysis::{ArmSummary, ComparedTime, ComparedTimes, LimitCause, TimeSummary, UncertainValue};
+use analysis::{
+    ArmSummary, ComparedStatistic, ComparedTime, ComparedTimes, LimitCause, TimeSummary,
+    UncertainValue,
+};
 use record::plan::{Plan, Role};
 
 /// t0 with its error, or as a limit; without the unit.
@@ -13,7 +15,7 @@ pub fn text(unit: DisplayUnit, times: &TimeSummary) -> String {
 
 /// t0 of an arm, without the time of a control; `None` without a run.
 pub fn arm_text(unit: DisplayUnit, arm: &ArmSummary) -> Option<String> {
-    Some(shown(unit, arm.times.as_ref()?, net_t0(arm)?))
+    Some(shown(unit, arm.times.as_ref()?, arm.net_t0()?))
 }
 
 /// The time of an arm beside its ratio, without the unit. No `+-`: the interval of the ratio has the uncertainty. A limit
@@ -32,11 +34,12 @@ pub fn beside_ratio(unit: DisplayUnit, time: ComparedTime) -> String {
 
 /// The heading of a column of times: `t0`, or `t0 × ratio` for the reference's time and its multiples.
 pub fn heading(location: &str, times: &ComparedTimes) -> String {
-    match (times.has_ratios(), times.is_as_measured()) {
-        (true, true) => format!("{location} as measured × ratio"),
-        (true, false) => format!("{location} × ratio"),
-        _ => location.into(),
-    }
+    let statistic = match times.statistic() {
+        ComparedStatistic::T0 => location.into(),
+        ComparedStatistic::WholeT0 => format!("{location} as measured"),
+        ComparedStatistic::NetMedian => "net median".into(),
+    };
+    if times.has_ratios() { format!("{statistic} × ratio") } else { statistic }
 }
 
 fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
@@ -75,6 +78,6 @@ pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
 /// What is in a limit beside the program: what a control takes is not subtracted if that is a limit, too.
 pub fn not_subtracted(arm: &ArmSummary) -> &'static str {
     let times = arm.times.as_ref().filter(|times| times.is_upper_limit);
-    let is_whole = times.is_some_and(|times| arm.net.is_some_and(|net| net.t0 == times.t0));
+    let is_whole = times.is_some_and(|_| arm.net.is_some_and(|net| net.t0.is_none()));
     if is_whole { "; nothing is subtracted" } else { "" }
 }

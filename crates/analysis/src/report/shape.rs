@@ -24,7 +24,7 @@ pub struct ArmShape {
     /// t0 with its error on both sides, but at most the lowest run that counts: noise only adds. `None` without an
     /// error.
     pub t0_range: Option<[f64; 2]>,
-    /// t0 minus the control's t0, if there is a control.
+    /// t0 minus the control's t0, if there is a control with one.
     pub net_t0: Option<UncertainValue>,
     pub median: Option<UncertainValue>,
     pub range: Option<[f64; 2]>,
@@ -52,7 +52,7 @@ pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize)
         t0: wall.map(|wall| wall.t0),
         is_upper_limit: wall.is_some_and(|wall| wall.is_upper_limit),
         t0_range: wall.and_then(t0_range),
-        net_t0: arm.net.map(|net| net.t0),
+        net_t0: arm.net.and_then(|net| net.t0),
         median: wall.map(|wall| wall.median),
         range: wall.map(|wall| [wall.min, wall.max]),
         cumulative: cumulative(values, n_max),

@@ -2,7 +2,6 @@
 
 use crate::conclusion::next::{find_noise, measure_longer};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict, MeasuredArm};
-use crate::exported::net_t0;
 use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{
     ArmSummary, ComparedTimes, Comparison, Disturbance, Evidence, UncertainValue, throughput,
@@ -101,7 +100,7 @@ pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
         Some(decides) if decides != DecideOn::Value => decides.unit(),
         _ => plan.arms[arm.arm].unit,
     };
-    let t0 = net_t0(arm);
+    let t0 = arm.net_t0();
     MeasuredArm {
         copies_per_second: None,
         name: plan.full_label(arm.arm),

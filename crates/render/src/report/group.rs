@@ -21,7 +21,7 @@ pub(super) struct GroupContext<'a> {
     /// The name of an arm's main number: `t0` of times.
     pub location: &'static str,
     /// The times beside the ratios, by index of the arm in the record.
-    times: &'a ComparedTimes,
+    pub times: &'a ComparedTimes,
 }
 
 impl<'a> GroupContext<'a> {

@@ -311,7 +311,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
     let summaries: Vec<(String, &ArmSummary)> = (0..group.arms.len())
         .map(|place| (number(context, place), context.summary(place)))
         .collect();
-    let is_net = summaries.iter().any(|(_, arm)| arm.net.is_some());
+    let is_net = summaries.iter().any(|(_, arm)| arm.net.is_some_and(|net| net.t0.is_some()));
     let has_ratios = context.has_ratios();
     let row = |(place, (number, arm)): (usize, &(String, &ArmSummary))| ArmRow {
         number: number.clone(),
@@ -331,7 +331,12 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         class: only.map(|card| card.class),
         word: only.map(|card| card.word),
         arms: summaries.iter().enumerate().map(row).collect(),
-        headings: tables::headings(context.unit, context.location, is_net, has_ratios),
+        headings: tables::headings(
+            context.unit,
+            context.location,
+            is_net,
+            has_ratios.then_some(context.times),
+        ),
         are_folded: cards.len() > HEADLINES_MAX,
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group, context.location == T0),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, percent, unit_of_metric};
 use crate::{activity, t0};
-use analysis::{Activity, ArmSummary, ComparedTime, MetricSummary, RunCount};
+use analysis::{Activity, ArmSummary, ComparedTime, ComparedTimes, MetricSummary, RunCount};
 use record::plan::Plan;
 
 /// More arms are rows instead of columns.
@@ -32,16 +32,16 @@ struct MetricCell {
     spread: Option<String>,
 }
 
-/// Headings of the cells that [`times`] makes.
+/// Headings of the cells that [`times`] makes. `times`: the times beside the ratios, if there are any.
 pub(super) fn headings(
     unit: DisplayUnit,
     location: &str,
     is_net: bool,
-    has_ratios: bool,
+    times: Option<&ComparedTimes>,
 ) -> Vec<String> {
-    let own = if has_ratios { "own " } else { "" };
+    let own = if times.is_some() { "own " } else { "" };
     let t0 = format!("{own}{}", if is_net { "t0, net" } else { T0 });
-    let beside = has_ratios.then(|| unit.heading(&format!("{location} × ratio")));
+    let beside = times.map(|times| unit.heading(&t0::heading(location, times)));
     let own = [&t0, "median", "mean", "sd", "min", "max"].into_iter();
     let own = own.skip(usize::from(location != T0)).map(|name| unit.heading(name));
     let mut headings: Vec<String> = beside.into_iter().chain(own).collect();

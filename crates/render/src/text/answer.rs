@@ -51,9 +51,9 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     if let Some((_, text)) = page.rate(arm) {
         return format!("{name}: {text}, the median of its values; more is better");
     }
-    if let Some(net) = arm.net.filter(|_| arm.is_too_short()) {
+    if let Some(t0) = arm.net_t0().filter(|_| arm.is_too_short()) {
         let use_n = t0::without_shell(page.plan).map_or_else(String::new, |it| format!(": {it}"));
-        return format!("{name} is {}{use_n}", t0::too_short(page.plan, net.t0));
+        return format!("{name} is {}{use_n}", t0::too_short(page.plan, t0));
     }
     let text = page.unit.label(&text);
     // The memory is the largest process's.

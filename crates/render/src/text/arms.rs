@@ -89,7 +89,7 @@ fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
 
 /// Appends t0, with a control net of the control's.
 fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
-    let t0 = arm.net.map_or(wall.t0, |net| net.t0);
+    let t0 = arm.net_t0().unwrap_or(wall.t0);
     if wall.is_upper_limit {
         return upper_limit(out, page, arm, t0.value);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use analysis::{ArmSummary, BestChoice, Evidence, NoTest};
+use analysis::{ArmSummary, BestChoice, ComparedStatistic, Evidence, NoTest};
 use model::spec::run::TableOrder;
 use record::plan::{Arm, Plan};
 
@@ -47,7 +47,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let heading = scan_heading(page.plan).unwrap_or_else(|| "command".into());
     let times = t0::heading(page.quantity.location(page.plan), &page.compared);
     draw(out, [&heading, &times, "ratio", "verdict"].map(String::from), rows);
-    if page.compared.is_as_measured() {
+    if page.compared.statistic() == ComparedStatistic::WholeT0 {
         wrap(out, "", 0, "the overhead is not subtracted: what is left without it is not known");
     }
     best_choices(out, page);
@@ -77,7 +77,11 @@ fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
 fn by_arm(page: &SummaryContext<'_>) -> Vec<Option<(String, Verdict, String)>> {
     let mut found = vec![None; page.analysis.arms.len()];
     for (comparison, judgement) in page.judged.pairs() {
-        let (ratio, word) = ratio_and_word(&comparison.evidence, judgement, page.plan);
+        let (mut ratio, word) = ratio_and_word(&comparison.evidence, judgement, page.plan);
+        if comparison.evidence.test().is_ok() && page.compared.get(comparison.arm).is_none() {
+            // Nothing is left of the arm, so its ratio is the only one with what is subtracted.
+            ratio += " as measured";
+        }
         if let Some(slot) = found.get_mut(comparison.arm) {
             *slot = Some((ratio, judgement.verdict, word));
         }

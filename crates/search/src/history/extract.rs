@@ -54,7 +54,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         _ => (summary.label.clone(), String::new()),
     };
     let (t0, median, mean) = match &summary.net {
-        Some(net) => (net.t0, net.median.value, net.mean.value),
+        Some(net) => (net.t0.unwrap_or(times.t0), net.median.value, net.mean.value),
         None => (times.t0, times.median.value, times.mean.value),
     };
     let unit = unit_name.unwrap_or_else(|| of_unit.into());
