@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use stats::SortedSample;
 
-use crate::arm_values::{by_arm, walls_by_arm};
+use crate::arm_values::{by_arm, sessions, walls_by_arm};
 use crate::clocks::clock_summaries;
 use crate::quiet::QuietSlices;
 use crate::sliced;
@@ -14,8 +14,16 @@ use model::values::{CPU, VALUE};
 use record::plan::{Plan, Role};
 use record::{Record, Rows};
 
-/// Summaries of all arms, controls included.
+/// Summaries of all arms, controls included. Each benchmark of a suite is summarised as its session decides.
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
+    let each = sessions(record).into_par_iter().flat_map(|(first, session)| {
+        let arms = summarise_session(session).into_par_iter();
+        arms.map(move |arm| ArmSummary { arm: arm.arm + first, ..arm })
+    });
+    each.collect()
+}
+
+fn summarise_session(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();

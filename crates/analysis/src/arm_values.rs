@@ -2,6 +2,21 @@
 
 use record::{Record, Rows};
 
+/// The sessions of a record, each with the index of its first arm: the benchmarks of a suite, which may compare
+/// different quantities, or the record itself.
+pub(super) fn sessions(record: &Record) -> Vec<(usize, &Record)> {
+    if record.parts.is_empty() {
+        return vec![(0, record)];
+    }
+    let first = |next: &mut usize, part: &Record| {
+        let first = *next;
+        *next += part.header.plan.arms.len();
+        Some(first)
+    };
+    let firsts = record.parts.iter().scan(0, first);
+    firsts.zip(&record.parts).collect()
+}
+
 /// The wall times of each arm's measured runs, in run order, ns.
 pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
     let n_arms = record.header.plan.arms.len();

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
+use crate::ledger::RecordLedger;
+use crate::neighbours::Neighbours;
 use crate::single::Analysis;
+use crate::summary::ArmSummary;
 use record::ledger::{Ledger, NoiseSource};
 
 const SOURCES_MAX: usize = 5;
@@ -33,17 +36,24 @@ pub struct DisturbanceSource {
 impl Disturbance {
     /// The disturbance of the candidates; `None` without a finished run.
     pub fn of(analysis: &Analysis) -> Option<Self> {
-        let arms = || analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.n_runs > 0);
+        Self::new(&analysis.arms, analysis.neighbours, analysis.ledger.as_ref())
+    }
+
+    pub fn new(
+        arms: &[ArmSummary],
+        neighbours: Option<Neighbours>,
+        ledger: Option<&RecordLedger>,
+    ) -> Option<Self> {
+        let arms = || arms.iter().filter(|arm| !arm.is_hidden && arm.n_runs > 0);
         arms().next()?;
         let stalls = arms().filter_map(|arm| Some((arm.n_runs as f64, arm.stalls?)));
         let (stalled_ns, wall_ns) = stalls.fold((0.0, 0.0), |(stalled, wall), (n, it)| {
             (stalled + n * it.stalled_mean_ns, wall + n * it.wall_mean_ns)
         });
-        let ledger = analysis.ledger.as_ref();
         let sources = ledger.map(|it| DisturbanceSource::largest(&it.total, it.measured_ns as f64));
         Some(Self {
             taken_share: (wall_ns > 0.0).then(|| stalled_ns / wall_ns),
-            shared_core_share: analysis.neighbours.map(|it| it.share()),
+            shared_core_share: neighbours.map(|it| it.share()),
             is_limit_only: arms().any(|arm| arm.times.as_ref().is_some_and(|it| it.is_upper_limit)),
             sources: sources.unwrap_or_default(),
         })

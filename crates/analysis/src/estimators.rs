@@ -6,7 +6,7 @@ use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
 use stats::{PointEstimate, SortedSample, low_end};
 
-use crate::arm_values::walls_by_arm;
+use crate::arm_values::{sessions, walls_by_arm};
 use crate::summary::{ArmSummary, UncertainValue};
 use record::Record;
 
@@ -55,6 +55,14 @@ pub struct Ratios {
 /// The estimators of all arms in the order of the plan; `None` for an arm without a run. `arms` must be the summaries
 /// of this record.
 pub fn estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
+    let each = sessions(record).into_iter().flat_map(|(first, session)| {
+        let n_arms = session.header.plan.arms.len();
+        of_session(session, &arms[first..first + n_arms])
+    });
+    each.collect()
+}
+
+fn of_session(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let plan = &record.header.plan;
     let control = plan.control.map(|control| control.arm);
     let walls = walls_by_arm(record);

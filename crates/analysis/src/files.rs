@@ -174,10 +174,7 @@ impl ComparedFile {
             |_| vec![None; n],
             |record| {
                 let arms = summarise(&gather(record));
-                to_record::arms_of(&results)
-                    .into_iter()
-                    .map(|arm| t0(arms.get(arm)?))
-                    .collect()
+                to_record::arms_of(&results).into_iter().map(|arm| t0(arms.get(arm)?)).collect()
             },
         );
         Self { results, t0s }
@@ -187,11 +184,7 @@ impl ComparedFile {
         let record = gather(record);
         let results = of_record::results(&record);
         let names = (0..record.header.plan.arms.len()).map(|arm| of_record::name(&record, arm));
-        let arms: Vec<ArmSummary> = match &record.parts[..] {
-            [] => summarise(&record),
-            parts => parts.iter().flat_map(summarise).collect(),
-        };
-        let mut arms = names.zip(arms);
+        let mut arms = names.zip(summarise(&record));
         // The benchmarks are the arms with values, in their order.
         let mut of = |name: &str| arms.find(|(other, arm)| other == name && arm.times.is_some());
         let t0s = results.benchmarks.iter().map(|it| t0(&of(&it.name)?.1)).collect();

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::SortedSample;
 
+use crate::arm_values::sessions;
 use crate::times::cpu_ns;
 use model::values::is_core_shared;
 use model::values::metric::Metric;
@@ -32,6 +33,19 @@ impl Neighbours {
     }
 
     pub fn of(record: &Record) -> Option<Self> {
+        Self::joined(sessions(record).into_iter().map(|(_, session)| Self::of_session(session)))
+    }
+
+    /// All benchmarks of a suite together.
+    pub fn joined(each: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        each.flatten().reduce(|one, other| Self {
+            n_probes: one.n_probes + other.n_probes,
+            n_shared: one.n_shared + other.n_shared,
+            ratio: one.ratio.into_iter().chain(other.ratio).max_by(f64::total_cmp),
+        })
+    }
+
+    fn of_session(record: &Record) -> Option<Self> {
         let rows = record.slices.as_ref().unwrap_or(&record.rows);
         let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];
         let (mut n_probes, mut n_shared) = (0, 0);

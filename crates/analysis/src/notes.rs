@@ -86,7 +86,7 @@ fn listed_order(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
 /// Smallest share of runs on a shared core for a note. An interrupt may hit some of the probes, which take 4 µs.
 const SHARED_CORE_MIN: f64 = 0.05;
 
-fn on_the_core(neighbours: Neighbours) -> Option<Note> {
+pub(super) fn on_the_core(neighbours: Neighbours) -> Option<Note> {
     let cost = neighbours.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
     let weight = neighbours.share() * cost;
     let is_worth_it = neighbours.share() >= SHARED_CORE_MIN && weight >= SUFFERED_MIN;
@@ -109,7 +109,7 @@ fn largest_share(ledger: &RecordLedger) -> f64 {
     largest_ns as f64 / ledger.measured_ns as f64
 }
 
-fn lost(ledger: &RecordLedger) -> Option<Note> {
+pub(super) fn lost(ledger: &RecordLedger) -> Option<Note> {
     let total_ns = ledger.total.total_ns;
     ledger.total.largest()?;
     let share = largest_share(ledger);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::series::{self, Stability};
 
-use crate::arm_values::by_arm;
+use crate::arm_values::{by_arm, sessions};
 use crate::outliers::{self, Outliers};
 use model::values::metric::Metric;
 use record::Record;
@@ -125,12 +125,23 @@ pub struct SlowStart {
 
 pub fn check_record(record: &Record) -> RecordCheck {
     let plan = &record.header.plan;
+    let each = sessions(record).into_iter().flat_map(|(first, session)| {
+        let arms = check_session(session).into_iter();
+        arms.map(move |it| ArmCheck { arm: it.arm + first, ..it })
+    });
+    let arms = each.map(|it| ArmCheck { label: plan.full_label(it.arm), ..it }).collect();
+    let missing = EVIDENCE.iter().filter(|metric| !record.rows.has(**metric));
+    RecordCheck { arms, not_recorded: missing.map(|metric| metric.info().name).collect() }
+}
+
+fn check_session(record: &Record) -> Vec<ArmCheck> {
+    let plan = &record.header.plan;
     let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
         let times = times(record, indices);
         let (steadiness, checks) = checks(&times, plan.seed);
         ArmCheck {
             arm,
-            label: plan.full_label(arm),
+            label: String::new(),
             is_control: plan.arms[arm].role != Role::Candidate,
             n_runs: indices.len(),
             steadiness,
@@ -141,9 +152,7 @@ pub fn check_record(record: &Record) -> RecordCheck {
                 .flatten(),
         }
     };
-    let arms = runs_by_arm(record).par_iter().enumerate().map(of_arm).collect();
-    let missing = EVIDENCE.iter().filter(|metric| !record.rows.has(**metric));
-    RecordCheck { arms, not_recorded: missing.map(|metric| metric.info().name).collect() }
+    runs_by_arm(record).par_iter().enumerate().map(of_arm).collect()
 }
 
 /// The raised flags and the slow start of each unstable candidate.

@@ -11,6 +11,9 @@ use crate::arm::summarise;
 use crate::compare::{RecordLooks, family};
 use crate::comparison::Comparison;
 use crate::finding::{Finding, Note};
+use crate::ledger::RecordLedger;
+use crate::neighbours::Neighbours;
+use crate::notes::{lost, on_the_core};
 use crate::single::{Analysis, analyse_alone};
 use model::values::Compared;
 use record::plan::{DecisionRule, Plan};
@@ -136,8 +139,11 @@ pub(super) fn analyse(record: &Record) -> Analysis {
         })
         .collect();
     let mut whole = Analysis { end: record.end_reason(), ..Analysis::default() };
+    whole.neighbours = Neighbours::joined(each.iter().map(|one| one.neighbours));
+    let mut ledgers = Vec::new();
     for mut one in each {
         let first = whole.arms.len();
+        ledgers.extend(one.ledger.take().map(|ledger| (first, ledger)));
         one.arms.iter_mut().for_each(|arm| arm.arm += first);
         for found in one.comparisons.iter_mut().chain(&mut one.cpu_comparisons) {
             found.arm += first;
@@ -148,8 +154,21 @@ pub(super) fn analyse(record: &Record) -> Analysis {
         whole.cpu_comparisons.append(&mut one.cpu_comparisons);
         one.notes.into_iter().for_each(|note| take(&mut whole.notes, note, first));
     }
+    whole.ledger = RecordLedger::joined(&record.header.plan, ledgers.into_iter());
+    sum_up(&mut whole);
     whole.notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     whole
+}
+
+/// Makes the notes on sums of one benchmark notes on the sums of all.
+fn sum_up(whole: &mut Analysis) {
+    let notes = std::mem::take(&mut whole.notes);
+    let of_all = |note: Note| match note.finding {
+        Finding::Lost { .. } => whole.ledger.as_ref().and_then(lost),
+        Finding::Neighbours(_) => whole.neighbours.and_then(on_the_core),
+        _ => Some(note),
+    };
+    whole.notes = notes.into_iter().filter_map(of_all).collect();
 }
 
 /// Adds a note of a part. Of the notes without an arm, only the heaviest of each kind stays.
@@ -165,6 +184,12 @@ fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
         Some(other) => *other = note,
         None => notes.push(note),
     }
+}
+
+/// Whether the benchmarks of a suite compare different quantities.
+pub fn is_mixed(record: &Record) -> bool {
+    let compared = |part: &Record| part.header.plan.policy.compared();
+    record.parts.iter().any(|part| compared(part) != compared(&record.parts[0]))
 }
 
 /// The plan of a comparison: in a suite, each benchmark has its own.
@@ -186,4 +211,93 @@ pub fn plan_of_arm(record: &Record, arm: usize) -> &Plan {
 
 pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
     plan_of(record, comparison).policy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::record_ledger;
+    use crate::{Disturbance, analyse, check_record, estimators};
+    use model::values::metric::Metric;
+    use model::values::{Better, Clock, DecideOn};
+    use record::Row;
+    use record::fixture::record;
+
+    /// A benchmark of 24 runs, `lost_us` of each in the run queue.
+    fn benchmark(compared: Compared, lost_us: u64) -> Record {
+        let mut part = record(&["a", "b"]);
+        let policy = &mut part.header.plan.policy;
+        (policy.clock, policy.decide_on, policy.better) =
+            (compared.clock, compared.decide_on, compared.better);
+        part.rows = Rows::of(compared);
+        for step in 0..48 {
+            let mut row = Row::new(step, step % 2, Some(step / 2), u64::from(step) << 30);
+            let noise_us = if step < 4 { 0 } else { lost_us + u64::from(step) };
+            for (metric, value) in [
+                (Metric::WallNs, (1000 + noise_us) * 1000),
+                (Metric::StalledNs, noise_us * 1000),
+                (Metric::PreemptedNs, 0),
+                (Metric::RunQueueWaitNs, noise_us * 1000),
+                (Metric::UserUs, 1000),
+                (Metric::SysUs, 0),
+                (Metric::OneChainNs, 4000),
+                (Metric::FourChainsNs, if step % 4 == 0 { 8000 } else { 4000 }),
+            ] {
+                row.set(metric, Some(value));
+            }
+            row.value = compared.decide_on.map(|_| f64::from(100 + step % 5));
+            part.rows.push(&row);
+        }
+        part
+    }
+
+    fn suite() -> Record {
+        let clock = Clock::Wall;
+        let time = Compared { clock, decide_on: None, better: Better::Lower };
+        let rate = Compared { clock, decide_on: Some(DecideOn::Value), better: Better::Higher };
+        let parts = vec![benchmark(rate, 10), benchmark(time, 100), benchmark(time, 200)];
+        merge(Path::new("suite"), 1, parts).unwrap()
+    }
+
+    #[test]
+    fn a_benchmark_of_a_mixed_suite_is_what_its_own_record_is() {
+        let whole = suite();
+        assert!(is_mixed(&whole));
+        let arms = summarise(&whole);
+        let (all, checks) = (estimators(&whole, &arms), check_record(&whole).arms);
+        for (at, part) in whole.parts.iter().enumerate() {
+            let own = summarise(part);
+            let range = 2 * at..2 * at + 2;
+            assert_eq!(all[range.clone()], estimators(part, &own), "{at}");
+            for ((here, arm), check) in
+                arms[range.clone()].iter().zip(&own).zip(&checks[range.clone()])
+            {
+                assert_eq!(here.arm, arm.arm + range.start);
+                assert_eq!(here.times, arm.times);
+                let alone = &check_record(part).arms[arm.arm];
+                assert_eq!((check.steadiness, &check.checks), (alone.steadiness, &alone.checks));
+            }
+        }
+        assert_eq!(arms[0].times.as_ref().unwrap().median.value, 102.0);
+        assert_eq!(plan_of_arm(&whole, 3).policy.decide_on, None);
+    }
+
+    #[test]
+    fn the_time_above_t0_is_that_of_all_benchmarks() {
+        let whole = suite();
+        let found = analyse(&whole);
+        let ledger = record_ledger(&whole, &summarise(&whole)).unwrap();
+        assert_eq!(ledger.arms.iter().map(|it| it.arm).collect::<Vec<_>>(), [2, 3, 4, 5]);
+        assert_eq!(found.ledger.as_ref(), Some(&ledger));
+        let each = whole.parts[1..].iter().map(|part| analyse(part).ledger.unwrap());
+        assert_eq!(ledger.total.total_ns, each.map(|it| it.total.total_ns).sum::<i64>());
+        let lost = found.notes.iter().find_map(|note| match note.finding {
+            Finding::Lost { total_ns, .. } => Some(total_ns),
+            _ => None,
+        });
+        assert_eq!(lost, Some(ledger.total.total_ns));
+        let disturbance = Disturbance::of(&found).unwrap();
+        assert_eq!(disturbance.shared_core_share, Some(0.25));
+        assert!(!disturbance.sources.is_empty());
+    }
 }

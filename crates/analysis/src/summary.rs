@@ -1,7 +1,7 @@
 //! The summary of one arm: location, scatter and metrics, each with its error.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use stats::{Interval, PointEstimate, SortedSample};
 
 use crate::low_runs::LoneRun;
@@ -26,7 +26,10 @@ pub struct ArmSummary {
     /// The compared time, or the compared values of another kind; `None` without a run. One of those below.
     #[serde(skip)]
     pub times: Option<TimeSummary>,
-    /// The compared time minus the control's, for location statistics only; `None` without a control.
+    /// The compared time minus the control's, for location statistics only; `None` without a control. Documents have none
+    /// either if the control's t0 is only a limit.
+    #[serde(serialize_with = "with_t0")]
+    #[schemars(with = "Option<NetTimes>")]
     pub net: Option<NetTimes>,
     /// Clean time: wall time without the time in which the run was ready and did not run.
     pub clean: Option<TimeSummary>,
@@ -250,11 +253,16 @@ impl UncertainValue {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NetTimes {
     /// t0 minus the control's. `None` if that is only a limit: the control may have taken less.
+    #[schemars(with = "UncertainValue")]
     pub t0: Option<UncertainValue>,
     /// Median minus the control's.
     pub median: UncertainValue,
     /// Mean minus the control's.
     pub mean: UncertainValue,
+}
+
+fn with_t0<S: Serializer>(net: &Option<NetTimes>, to: S) -> Result<S::Ok, S::Error> {
+    net.filter(|net| net.t0.is_some()).serialize(to)
 }
 
 impl ArmSummary {

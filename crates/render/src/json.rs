@@ -13,7 +13,6 @@ use analysis::verdict::{Judged, Judgement};
 use analysis::{Analysis, ArmSummary, Estimators};
 use host::{Facts, Gap};
 use model::words::path_text;
-use record::Record;
 use record::plan::{Control, Plan};
 
 pub use crate::document::pretty;
@@ -83,14 +82,15 @@ struct ArmStatistics<'a> {
 }
 
 /// Writes the statistics of `stats`; times are in ns.
-pub fn stats(to: &mut impl Write, record: &Record, statistics: Statistics<'_>) -> io::Result<()> {
+pub fn stats(to: &mut impl Write, statistics: Statistics<'_>) -> io::Result<()> {
+    let header = &statistics.record.header;
     let arms = statistics.arms.iter().zip(statistics.estimators);
     let document = StatisticsDocument {
-        tool: &record.header.tool,
-        record: path_text(&record.path),
-        created: &record.header.created,
-        reference: statistics.plan.reference,
-        control: statistics.plan.control,
+        tool: &header.tool,
+        record: path_text(&statistics.record.path),
+        created: &header.created,
+        reference: header.plan.reference,
+        control: header.plan.control,
         arms: arms
             .map(|(summary, estimators)| ArmStatistics {
                 summary,
@@ -114,11 +114,10 @@ mod tests {
         let record = record(&["a", "b"]);
         let arms = analysis(&record, &[1e6, 2e6]).arms;
         let estimators = estimators(&arms);
-        let plan = &record.header.plan;
         let mut out = Vec::new();
         let statistics =
-            Statistics { plan, arms: &arms, estimators: &estimators, series: &[], imported: None };
-        stats(&mut out, &record, statistics).unwrap();
+            Statistics { record: &record, arms: &arms, estimators: &estimators, series: &[] };
+        stats(&mut out, statistics).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let arm = &document["arms"][1];
         assert_eq!(arm["label"], "b");

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use crate::columns::one_line;
 use crate::exported::results;
-use crate::quantity::QuantityWords;
 use crate::t0;
-use crate::text::ratio_and_word;
+use crate::text::{location, ratio_and_word};
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, unit_of_metric, unit_of_walls};
+use crate::units::{DisplayUnit, unit_of_arm, unit_of_metric, unit_of_walls};
+use analysis::suite::is_mixed;
 use analysis::verdict::Judged;
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking, UncertainValue};
 use model::spec::run::TableOrder;
@@ -52,17 +52,23 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     let times = ComparedTimes::of(analysis, judgements);
     let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
     let unit = unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
+    let is_mixed = is_mixed(record);
     let metrics = metrics(record, analysis);
     let has_ratios = !analysis.comparisons.is_empty();
     let row = |arm: &ArmSummary| {
-        let time =
-            times.get(arm.arm).map_or("too short".into(), |it| signs(&t0::beside_ratio(unit, it)));
+        let time = times.get(arm.arm).map_or("too short".into(), |it| match is_mixed {
+            false => signs(&t0::beside_ratio(unit, it)),
+            true => {
+                let own = unit_of_arm(&plan.arms[arm.arm], it.value);
+                own.label(&signs(&t0::beside_ratio(own, it)))
+            }
+        });
         let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
         let pair = judged.pairs().rfind(|(comparison, _)| comparison.arm == arm.arm);
         let (ratio, verdict) = pair.map_or_else(Default::default, |(comparison, judgement)| {
             ratio_and_word(&comparison.evidence, judgement, plan)
         });
-        let is_reference = arm.arm == plan.reference;
+        let is_reference = judged.pairs().any(|(found, _)| found.reference == arm.arm);
         let has_ratio = is_reference && times.has_ratios();
         let ratio = if has_ratio { "1".into() } else { ratio };
         let compared = [ratio, verdict].into_iter().filter(|_| has_ratios);
@@ -71,7 +77,8 @@ fn build(judged: Judged<'_>) -> MarkupTable {
             numbers: std::iter::once(time).chain(means).chain(compared).collect(),
         }
     };
-    let time = unit.heading(&t0::heading(QuantityWords::of(plan).location(plan), &times));
+    let time = t0::heading(&location(record), &times);
+    let time = if is_mixed { time } else { unit.heading(&time) };
     let means = metrics.iter().map(|metric| metric.unit.heading(&format!("{} mean", metric.name)));
     let compared = ["Ratio", "Verdict"].map(String::from).into_iter().filter(|_| has_ratios);
     MarkupTable {

@@ -14,10 +14,11 @@ use crate::units::{
 };
 use crate::{slow_tail, t0, table, uncertain};
 use analysis::series::ValueSeries;
+use analysis::suite::plan_of_arm;
 use analysis::{
     ArmSummary, Estimators, MetricSummary, Ratios, SLOW_TAIL, TimeSummary, UncertainValue,
 };
-use record::ImportedFile;
+use record::Record;
 use record::plan::Plan;
 
 /// Widest label of an arm, columns: several arms must fit side by side.
@@ -35,19 +36,17 @@ type Field<From, To> = fn(&From) -> To;
 /// Input of the table. Lists have an element for each arm of the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics<'a> {
-    pub plan: &'a Plan,
+    pub record: &'a Record,
     pub arms: &'a [ArmSummary],
     /// Estimators of the wall times.
     pub estimators: &'a [Option<Estimators>],
     /// Series of the launches, if the benchmark has launches.
     pub series: &'a [Option<ValueSeries>],
-    /// The other program's file that the record was made of; it has the names of units.
-    pub imported: Option<&'a ImportedFile>,
 }
 
 /// All statistics of all arms and controls, as measured. As many arms are side by side as fit in 80 columns.
 pub fn stats(statistics: Statistics<'_>) -> String {
-    let Statistics { plan, arms, .. } = statistics;
+    let (plan, arms) = (statistics.plan(), statistics.arms);
     if !plan.has_benchmarks() {
         return arms_table(statistics);
     }
@@ -69,20 +68,21 @@ pub fn stats(statistics: Statistics<'_>) -> String {
 
 /// The table of one benchmark's arms, or of all arms.
 fn arms_table(statistics: Statistics<'_>) -> String {
-    let Statistics { plan, arms, .. } = statistics;
+    let (plan, arms) = (statistics.plan(), statistics.arms);
     let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
     let mut lines = vec![StatisticLine {
         name: String::new(),
         cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
     let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
-    let named =
-        |arm: &ArmSummary| statistics.imported?.benchmarks.get(arm.arm)?.unit_name.as_deref();
+    let named = |arm: &ArmSummary| {
+        statistics.record.header.imported.as_ref()?.benchmarks.get(arm.arm)?.unit_name.as_deref()
+    };
     let unit = match arms.first().and_then(named) {
         Some(name) => {
             unit_of_name(name, statistics.uncertain().map(|it| it.value).fold(0.0, f64::max))
         }
-        None => unit_of_values(plan, kind, statistics.uncertain()),
+        None => unit_of_values(statistics.session(), kind, statistics.uncertain()),
     };
     // Most readers look for these.
     ratio_lines(&mut lines, statistics);
@@ -134,6 +134,15 @@ fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
 }
 
 impl Statistics<'_> {
+    fn plan(&self) -> &Plan {
+        &self.record.header.plan
+    }
+
+    /// The plan of the session that measured these arms: benchmarks of a suite may decide on different quantities.
+    fn session(&self) -> &Plan {
+        plan_of_arm(self.record, self.arms.first().map_or(0, |arm| arm.arm))
+    }
+
     fn estimators(&self, arm: &ArmSummary) -> Option<&Estimators> {
         self.estimators.get(arm.arm)?.as_ref()
     }
@@ -159,7 +168,7 @@ fn add(
 
 /// t0, the estimators, and each minus the control's.
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
-    let Statistics { plan, arms, .. } = statistics;
+    let (plan, arms) = (statistics.session(), statistics.arms);
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
     let location = QuantityWords::of(plan).location(plan);
     add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));

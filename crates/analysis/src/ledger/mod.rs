@@ -20,12 +20,14 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::arm_values::sessions;
 use crate::ledger::baseline::ArmBaseline;
 use crate::ledger::estimates::computing;
 use crate::ledger::sample::{LedgerSample, samples_by_arm};
 use crate::summary::ArmSummary;
 use model::values::metric::Metric;
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
+use record::plan::Plan;
 use record::{Event, Record, Rows};
 
 pub use baseline::ThreadUse;
@@ -44,6 +46,24 @@ pub struct RecordLedger {
 }
 
 impl RecordLedger {
+    /// The ledgers of a suite's benchmarks together, each with the index of its first arm; `None` without any.
+    pub fn joined(plan: &Plan, each: impl Iterator<Item = (usize, Self)>) -> Option<Self> {
+        let renumbered = each.map(|(first, mut one)| {
+            for it in &mut one.arms {
+                it.arm += first;
+                it.label = plan.full_label(it.arm);
+            }
+            one
+        });
+        renumbered.reduce(|mut whole, one| {
+            whole.arms.extend(one.arms);
+            whole.total = whole.total.plus(&one.total);
+            whole.measured_ns += one.measured_ns;
+            whole.evidence = None;
+            whole
+        })
+    }
+
     /// Whether the t0 of an arm is an upper limit, so that the time above t0 is at least this long.
     pub fn is_lower_limit(&self) -> bool {
         self.arms.iter().any(|arm| arm.is_upper_limit)
@@ -82,8 +102,23 @@ pub struct ArmLedger {
     pub n_uncounted: usize,
 }
 
-/// The ledgers of a record; `None` if no row has a time, or a sum would overflow.
+/// The ledgers of a record; `None` if no row has a time, or a sum would overflow. A suite's benchmarks that compare other
+/// values than times have none.
 pub fn record_ledger(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
+    if record.parts.is_empty() {
+        return of_session(record, arms);
+    }
+    let each = sessions(record).into_iter().filter_map(|(first, session)| {
+        let n_arms = session.header.plan.arms.len();
+        let own = arms[first..first + n_arms].iter().cloned();
+        let own: Vec<_> = own.map(|it| ArmSummary { arm: it.arm - first, ..it }).collect();
+        let is_of_times = !session.rows.compares_other_values();
+        Some((first, is_of_times.then(|| of_session(session, &own)).flatten()?))
+    });
+    RecordLedger::joined(&record.header.plan, each)
+}
+
+fn of_session(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
     let losses = losses_by_step(record);
     if !can_be_added(&samples, &losses) {

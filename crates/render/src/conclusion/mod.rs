@@ -145,9 +145,11 @@ pub struct MeasuredArm {
     pub unit: ValueUnit,
     /// The time as the table has it. Where it is compared: t0 of the reference, and for another arm its ratio × this t0,
     /// without an error of its own. Otherwise the noise-free time t0, or the median of another quantity. Net of the
-    /// control, if there is one.
+    /// control, if there is one. If the control's t0 is only a limit: the net median where it is compared, else t0 of
+    /// the whole.
     pub value: Option<UncertainValue>,
-    /// The arm's own t0, or the median of another quantity, from its own runs alone.
+    /// The arm's own t0, or the median of another quantity, from its own runs alone. Null if the control's t0 is only a
+    /// limit.
     pub own: Option<UncertainValue>,
     /// The median of the runs. Net of the control, if there is one.
     pub median: Option<UncertainValue>,

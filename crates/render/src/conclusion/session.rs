@@ -108,7 +108,7 @@ pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
         n_lost: arm.n_failed + arm.n_timed_out,
         unit,
         value: t0,
-        own: t0,
+        own: arm.net.map_or(t0, |net| net.t0),
         median: arm.net.map(|net| net.median).or(times.map(|it| it.median)),
         is_upper_limit: times.is_some_and(|it| it.is_upper_limit),
     }

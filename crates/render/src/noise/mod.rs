@@ -39,10 +39,3 @@ pub fn machine_conclusion(report: &NoiseReport) -> Conclusion {
     let disturbance = Some(Disturbance { taken_share, sources, ..Disturbance::default() });
     Conclusion { disturbance, next, ..Conclusion::of(FinalVerdict::Measured) }
 }
-
-/// The losses of a record's runs.
-pub fn record_conclusion(ledger: &RecordLedger) -> Conclusion {
-    let sources = DisturbanceSource::largest(&ledger.total, ledger.measured_ns as f64);
-    let disturbance = Some(Disturbance { sources, ..Disturbance::default() });
-    Conclusion { disturbance, ..Conclusion::of(FinalVerdict::Measured) }
-}

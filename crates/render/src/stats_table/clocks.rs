@@ -12,9 +12,10 @@ type TimesOf = for<'a> fn(&'a ArmSummary) -> Option<&'a TimeSummary>;
 /// Adds t0, median and mean by the clocks that are not compared.
 pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let arms = statistics.arms;
-    let planned = match &statistics.plan.workers {
+    let session = statistics.session();
+    let planned = match &session.workers {
         Some(workers) => workers.headline.clock(),
-        None => Some(statistics.plan.policy.clock),
+        None => Some(session.policy.clock),
     };
     let has_clean = arms.iter().any(|arm| arm.clean.is_some());
     // Without evidence the clean time is the wall time.

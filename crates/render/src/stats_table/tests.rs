@@ -1,15 +1,14 @@
 use super::*;
 use crate::fixture::{analysis, estimators, of_times, single, times};
 use record::fixture::record;
-use record::plan::Plan;
 
 #[track_caller]
 fn check_width(text: &str) {
     assert!(text.lines().all(|line| width(line) <= COLUMNS), "{text}");
 }
 
-fn table(plan: &Plan, arms: &[ArmSummary]) -> String {
-    stats(Statistics { plan, arms, estimators: &estimators(arms), series: &[], imported: None })
+fn table(record: &Record, arms: &[ArmSummary]) -> String {
+    stats(Statistics { record, arms, estimators: &estimators(arms), series: &[] })
 }
 
 #[test]
@@ -17,7 +16,7 @@ fn every_statistic_of_an_arm_and_its_control() {
     let record = record(&["a | b", "c"]);
     let mut arms = analysis(&record, &[1.25e6, 1.5e6, 0.61e6]).arms;
     arms[0].n_nonzero_exits = 3;
-    insta::assert_snapshot!(table(&record.header.plan, &arms));
+    insta::assert_snapshot!(table(&record, &arms));
 }
 
 #[test]
@@ -28,7 +27,7 @@ fn arms_that_do_not_fit_come_below() {
     let mut walls: Vec<_> = (1..6).map(|n| Some(times(f64::from(n) * 1e6))).collect();
     walls.push(None);
     let arms = of_times(&record, walls, 60).arms;
-    let text = table(&record.header.plan, &arms);
+    let text = table(&record, &arms);
     check_width(&text);
     assert_eq!(text.matches("t0 [ms]").count(), 2, "{text}");
     assert_eq!(text.matches("(ref)").count(), 1, "{text}");
@@ -38,7 +37,7 @@ fn arms_that_do_not_fit_come_below() {
 fn one_run_has_no_errors() {
     let record = record(&["a"]);
     let arms = of_times(&record, vec![Some(single(5.0))], 1).arms;
-    let text = table(&record.header.plan, &arms);
+    let text = table(&record, &arms);
     assert!(!text.contains("+-"), "{text}");
     let t0: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(t0, ["t0", "[ns]", "5"]);
@@ -49,7 +48,7 @@ fn the_largest_value_chooses_the_unit() {
     let record = record(&["a"]);
     // The mean is 1002 µs, but t0 is below 1000 µs.
     let arms = analysis(&record, &[982_500.0]).arms;
-    let text = table(&record.header.plan, &arms);
+    let text = table(&record, &arms);
     assert!(text.contains("t0 [ms]"), "{text}");
 }
 
@@ -62,8 +61,7 @@ fn what_could_not_be_told() {
     of_first.floor.is_finite = None;
     of_first.floor.g_star = None;
     let table_of = |estimators: &[Option<Estimators>]| {
-        let plan = &record.header.plan;
-        stats(Statistics { plan, arms: &arms, estimators, series: &[], imported: None })
+        stats(Statistics { record: &record, arms: &arms, estimators, series: &[] })
     };
     let text = table_of(&estimators);
     assert!(text.contains("not tested"), "{text}");
@@ -77,5 +75,5 @@ fn what_could_not_be_told() {
 fn ten_thousand_arms() {
     let record = record(&vec!["a"; 10_000]);
     let arms = analysis(&record, &vec![1e6; 10_000]).arms;
-    check_width(&table(&record.header.plan, &arms));
+    check_width(&table(&record, &arms));
 }

@@ -7,14 +7,16 @@ use formats::SummaryStatistics;
 use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
 use crate::names::cut_names;
-use crate::quantity::is_within_limit;
+use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
 use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
+use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, NoTest, geometric_mean};
+use record::Record;
 
 /// Widest name, columns.
 const NAME_MAX: usize = 30;
@@ -26,14 +28,14 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
             let [name, t0] = [name(page, arm.arm).to_owned(), t0(page, arm)];
             ([name, t0], anstyle::Style::new())
         });
-        let location = page.quantity.location(page.plan);
-        ranked::draw(out, ["benchmark", location].map(String::from), rows.collect());
+        let location = location(page.judged.record);
+        ranked::draw(out, ["benchmark", &location].map(String::from), rows.collect());
         out.push('\n');
         return;
     }
     let rows =
         page.judged.pairs().map(|(found, judgement)| compared(page, found, judgement, &programs));
-    let location = page.quantity.location(page.plan);
+    let location = location(page.judged.record);
     let heading = match &programs[..] {
         [old, _] => format!("{location} of {}", shorten(old, 12)),
         _ => format!("{location} of the reference"),
@@ -55,7 +57,21 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     out.push('\n');
 }
 
-/// The number of benchmarks with each verdict, and the geometric mean of their ratios. `None` if nothing is compared.
+/// The name of the main numbers: `t0`, or `t0 or median` where the benchmarks compare different quantities.
+pub(crate) fn location(record: &Record) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let plans = record.parts.iter().map(|part| &part.header.plan);
+    for plan in plans.chain(record.parts.is_empty().then_some(&record.header.plan)) {
+        let name = QuantityWords::of(plan).location(plan);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" or ")
+}
+
+/// The number of benchmarks with each verdict, and the geometric mean of their ratios if all compare one quantity. `None`
+/// if nothing is compared.
 pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     if page.analysis.comparisons.is_empty() {
         return None;
@@ -81,13 +97,18 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
             let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
-            let by = page.quantity.noun().map_or_else(String::new, |noun| format!(" by {noun}"));
+            let noun = match is_mixed(page.judged.record) {
+                true => Some("several quantities"),
+                false => page.quantity.noun(),
+            };
+            let by = noun.map_or_else(String::new, |noun| format!(" by {noun}"));
             format!("{new} against {old} in {what}{by}: {}", said.join(", "))
         }
         _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
     };
+    let has_mean = programs.len() == 2 && !is_mixed(page.judged.record);
     let mean = geometric_mean(&page.analysis.comparisons).filter(|(_, n)| *n > 1);
-    let mean = mean.filter(|_| programs.len() == 2).map_or_else(String::new, |(mean, _)| {
+    let mean = mean.filter(|_| has_mean).map_or_else(String::new, |(mean, _)| {
         format!(
             "; geometric mean of the ratios {}",
             uncertain::significant(shown_value(mean, page.plan), 4)
@@ -118,7 +139,8 @@ fn compared(
 pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     let has_programs = page.plan.has_programs();
     let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
-    draw(out, &["benchmark", page.quantity.location(page.plan), "median", "mean", "CV", "n"], rows);
+    let location = location(page.judged.record);
+    draw(out, &["benchmark", &location, "median", "mean", "CV", "n"], rows);
     out.push('\n');
     for arm in page.candidates() {
         let counters = arm.sliced.iter().flat_map(|found| &found.counters);

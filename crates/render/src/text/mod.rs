@@ -25,6 +25,7 @@ use record::plan::Plan;
 use record::{ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::{differs, pair};
+pub(super) use benchmarks::location;
 use comparison::self_check;
 pub(super) use comparison::{comparison, margin, no_test, no_tests, numbers_line, sentences};
 pub(super) use ranked::ratio_and_word;

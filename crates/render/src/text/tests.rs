@@ -151,6 +151,45 @@ fn a_control_without_anything_left_over_it() {
     assert!(show(&record, &analysis, None).contains("as measured, nothing subtracted"));
 }
 
+/// The one ratio in a table of net ones that contains what is subtracted.
+#[test]
+fn a_whole_ratio_beside_net_ones_says_so() {
+    let record = from_spec(RunSpec {
+        commands: ["a | b", "c", "d"].map(String::from).into(),
+        ..RunSpec::default()
+    });
+    let mut analysis = analysis(&record, &[1.25e6, 2e6, 0.6e6, 0.61e6]);
+    let net_ratio = Some(RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 });
+    let net = PairedTest { net_ratio, ..paired(1.6, 1.5, 1.7) };
+    compare(&mut analysis, 1, Evidence::Paired(net));
+    compare(&mut analysis, 2, Evidence::Paired(paired(0.5, 0.49, 0.51)));
+    let text = brief(&record, &analysis);
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(row("d  ").contains("too short") && row("d  ").contains("] as measured"), "{text}");
+    assert!(!row("c  ").contains("as measured"), "{text}");
+}
+
+/// t0 of the whole × the ratio of what is left is a time that no run has.
+#[test]
+fn what_is_left_of_a_limit_is_shown_by_medians() {
+    let record =
+        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let mut analysis = analysis(&record, &[21.4e6, 31.5e6, 11.7e6]);
+    for arm in &mut analysis.arms {
+        let times = arm.times.as_mut().unwrap();
+        (times.is_upper_limit, times.limited_by) = (true, Some(LimitCause::Neighbours));
+        if let Some(net) = &mut arm.net {
+            net.t0 = None;
+        }
+    }
+    let net_ratio = Some(RatioInterval { ratio: 1.99, lo: 1.95, hi: 2.05 });
+    let net = PairedTest { net_ratio, ..paired(1.45, 1.44, 1.47) };
+    compare(&mut analysis, 1, Evidence::Paired(net));
+    let text = brief(&record, &analysis);
+    assert!(text.contains("net median × ratio") && text.contains("19.50 ms"), "{text}");
+    assert!(!text.contains("at most") && !text.contains("42."), "{text}");
+}
+
 #[test]
 fn a_failed_session_shows_what_the_run_said() {
     let mut record = record(&["false", "true"]);

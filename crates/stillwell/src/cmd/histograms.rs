@@ -10,7 +10,7 @@ use analysis::histogram::{self, Histogram};
 use host::terminal;
 use model::spec::HistVerb;
 use model::values::exit_code;
-use record::plan::defaults;
+use record::plan::{Role, defaults};
 use render::histogram::{self as drawn, HistogramSeries};
 
 /// Lines of a terminal that hold no bin.
@@ -46,7 +46,9 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
         let plan = &record.header.plan;
         let has_run = (0..record.rows.len()).any(|index| record.rows.is_measurement(index));
         ensure!(has_run, "{file} has no finished run");
-        for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
+        let each = histogram::series(&record).into_iter().zip(&plan.arms);
+        // The others have no values there.
+        for (values, arm) in each.filter(|(_, arm)| arm.role == Role::Candidate) {
             let number = blocks.len() + 1;
             let of_file = (n_files > 1).then(|| file.clone());
             blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));

@@ -10,6 +10,7 @@ use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use analysis::ledger::record_ledger;
+use analysis::{Disturbance, Neighbours};
 use host::{self, Host, terminal};
 use measure::interrupt::Interrupt;
 use measure::load::check_cpus;
@@ -19,6 +20,7 @@ use model::spec::input::InputOptions;
 use model::values::{exit_code, read_cpu_list};
 use record::Record;
 use record::plan::defaults;
+use render::conclusion::{Conclusion, FinalVerdict};
 use render::depth::Depth;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::noise as page;
@@ -37,11 +39,13 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
     {
         let record = opened?.into_record()?;
         refuse_other_quantities(&record)?;
-        let ledger = record_ledger(&record, &analysis::summarise(&record)).with_context(|| {
+        let arms = analysis::summarise(&record);
+        let ledger = record_ledger(&record, &arms).with_context(|| {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {
-            let conclusion = page::record_conclusion(&ledger);
+            let disturbance = Disturbance::new(&arms, Neighbours::of(&record), Some(&ledger));
+            let conclusion = Conclusion { disturbance, ..Conclusion::of(FinalVerdict::Measured) };
             document::write(&mut terminal::data(), &ledger, conclusion, None)?;
         } else {
             let gap = if index == 0 { "" } else { "\n" };

@@ -118,12 +118,10 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         drop(results);
         let arms = analysis::summarise(&record);
         let estimators = analysis::estimators(&record, &arms);
-        let plan = &record.header.plan;
-        let imported = record.header.imported.as_ref();
         let statistics =
-            Statistics { plan, arms: &arms, estimators: &estimators, series: &series, imported };
+            Statistics { record: &record, arms: &arms, estimators: &estimators, series: &series };
         if verb.json {
-            json::stats(&mut terminal::data(), &record, statistics)?;
+            json::stats(&mut terminal::data(), statistics)?;
         } else {
             print(&stats_table::stats(statistics))?;
         }

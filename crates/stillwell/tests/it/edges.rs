@@ -125,3 +125,19 @@ fn a_value_that_is_not_above_zero_ends_the_session_with_a_remedy() {
     let ran = bench.read("r.swell");
     assert!(ran.ends_with("{\"event\":\"end\",\"reason\":\"failed\"}\n"), "{ran}");
 }
+
+/// The time of a control is only subtracted, so its runs are drawn nowhere.
+#[test]
+fn a_control_has_no_histogram_and_noise_tells_what_show_does() {
+    let bench = Bench::new();
+    let commands = ["sleep 0.001", "sleep 0.002"];
+    let options = ["run", "--subtract", "sleep 0", "--aa", "-r", "12", "-o", "r.swell"];
+    bench.stillwell(&[&options[..], &commands].concat()).ends_with(0);
+    let drawn = bench.stillwell(&["hist", "--ascii", "r.swell"]).ends_with(0).stdout;
+    let names: Vec<&str> = drawn.lines().filter(|line| line.contains("sleep")).collect();
+    assert_eq!(names, ["1  sleep 0.001", "2  sleep 0.002"], "{drawn}");
+    let disturbance = |verb: &str| {
+        json(&bench, &[verb, "--json", "r.swell"])["conclusion"]["disturbance"].clone()
+    };
+    assert_eq!(disturbance("noise"), disturbance("show"));
+}

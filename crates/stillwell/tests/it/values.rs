@@ -135,6 +135,22 @@ policy = { decide_on = "maxrss" }
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let text = document.to_string();
     assert!(text.contains("serve") && text.contains("memory"), "{text}");
+    let shown = bench.stillwell(&["show", "out"]).ends_with(0).stdout;
+    assert!(shown.contains("median or memory of old"), "{shown}");
+    assert!(shown.contains("in 2 benchmarks by several quantities: "), "{shown}");
+    assert!(!shown.contains("geometric mean"), "{shown}");
+    let markdown = bench.stillwell(&["show", "out", "--export-markdown", "-"]).ends_with(0).stdout;
+    let of_memory = markdown.lines().find(|line| line.contains("`memory: old`")).unwrap();
+    assert!(of_memory.contains(" MiB |"), "{markdown}");
+    let of = |file: &str, name: &str| {
+        let stats = bench.stillwell(&["stats", file]).ends_with(0).stdout;
+        let mut lines = stats.lines().skip_while(|line| *line != name && name != "alone");
+        let line =
+            lines.find(|line| ["median  ", "memory ["].iter().any(|it| line.starts_with(it)));
+        line.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of("out", "serve"), of("out/001-serve.swell", "alone"));
+    assert_eq!(of("out", "memory"), of("out/002-memory.swell", "alone"));
     bench.write("t.toml", "[[benchmark]]\nname = \"x\"\nstatement = \"1\"\nvalue = \"1\"\n");
     bench.stillwell(&["bench", "t.toml"]).ends_with(2).says(&["value"]);
 }
