@@ -15,6 +15,7 @@ use crate::plan::{
 use host::Facts;
 use model::prose::prose;
 use model::spec::RunSpec;
+use model::spec::groups::JudgementOptions;
 use model::spec::run::{LengthOptions, ProcessOptions};
 use model::values::metric::{Metric, Quantity};
 use model::values::{
@@ -56,7 +57,23 @@ pub fn decide_session(
         ArmTerms::Revisions(revisions) => across_commands(arms, &spec.hooks, revisions)?,
         _ => arms,
     };
-    decide(&spec.into(), arms, terms, surroundings)
+    let plan = decide(&spec.into(), arms, terms, surroundings)?;
+    require_comparison(&plan, &spec.judgement)?;
+    Ok(plan)
+}
+
+/// Errors: `--fail-on slower` has nothing to compare. A suite may have benchmarks that are in one program only.
+pub fn require_comparison(plan: &Plan, judgement: &JudgementOptions) -> Result<()> {
+    let is_asked = judgement.fail_on.is_some_and(|fail_on| fail_on.slower_pct.is_some());
+    let why = match plan.has_programs() {
+        true => "no benchmark is in two of the programs",
+        false => "there is only one command",
+    };
+    ensure!(
+        !is_asked || !plan.compared().is_empty(),
+        "--fail-on slower needs something to compare, but {why}"
+    );
+    Ok(())
 }
 
 /// Decides the plan for these arms. Errors: see [`decide_session`].
@@ -91,11 +108,6 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
     let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
         hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
     };
-    ensure!(
-        judgement.fail_on.and_then(|fail_on| fail_on.slower_pct).is_none()
-            || n_comparisons > usize::from(judgement.aa),
-        "--fail-on slower needs something to compare, but there is only one command"
-    );
     let alpha = defaults::alpha(judgement.alpha.unwrap_or(Percent(ALPHA_PCT)))?;
     let blocks = block_rule(length, n_comparisons, alpha)?;
     // A user who asks for a number of runs gets this number, whatever they show.

@@ -40,7 +40,7 @@ pub use copies::Copies;
 pub use counting::InstructionCounter;
 #[cfg(any(test, feature = "fixtures"))]
 pub use decide::decide_run;
-pub use decide::{decide_session, default_metrics};
+pub use decide::{decide_session, default_metrics, require_comparison};
 pub use derived::{ImportedArms, plan_of_imported};
 pub use fair_play::{ARM_WORD, BlockWord, FairPlayRules, FairPlayTerms, FreshDirectory, for_arm};
 pub use revisions::{BuiltRevision, across};

@@ -30,6 +30,9 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
         });
         let location = location(page.judged.record);
         ranked::draw(out, ["benchmark", &location].map(String::from), rows.collect());
+        if page.imported.is_none() && programs.len() > 1 {
+            append_not_compared(out, page);
+        }
         out.push('\n');
         return;
     }
@@ -45,10 +48,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
         ["benchmark", &heading, "ratio", "verdict"].map(String::from),
         rows.collect(),
     );
-    let names = not_compared(page);
-    if !names.is_empty() {
-        wrap(out, "in one program only: ", 6, &names.join(", "));
-    }
+    append_not_compared(out, page);
     let comparisons = page.analysis.comparisons.iter();
     let reasons: Vec<NoTest> = comparisons.filter_map(|it| it.evidence.test().err()).collect();
     if !reasons.is_empty() {
@@ -245,9 +245,9 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec
 }
 
 /// Benchmarks of only one program.
-fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
+fn append_not_compared(out: &mut String, page: &SummaryContext<'_>) {
     if page.plan.by_geometric_mean {
-        return Vec::new();
+        return;
     }
     let is_in = |arm: &ArmSummary| {
         page.analysis
@@ -256,7 +256,10 @@ fn not_compared(page: &SummaryContext<'_>) -> Vec<String> {
             .any(|found| found.arm == arm.arm || found.reference == arm.arm)
     };
     let alone = page.candidates().filter(|arm| !is_in(arm));
-    alone.map(|arm| name(page, arm.arm).to_owned()).collect()
+    let names: Vec<&str> = alone.map(|arm| name(page, arm.arm)).collect();
+    if !names.is_empty() {
+        wrap(out, "in one program only: ", 6, &names.join(", "));
+    }
 }
 
 fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {

@@ -20,7 +20,7 @@ use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_words;
 use record::plan::programs::{ListedPrograms, ProgramBenchmark, decide_bench, names, programs};
-use record::plan::{Arm, Plan, Terms, across};
+use record::plan::{Arm, Plan, Terms, across, require_comparison};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
@@ -99,6 +99,7 @@ fn planned(
         around.counters = Some(instruction_counters(workers.machine.rights.as_root));
     }
     let plan = decide_bench(&verb.spec, programs, terms, &around)?;
+    require_comparison(&plan, judgement)?;
     survey.gaps.extend(told_gap(&around, &workers.machine.placement));
     Ok((plan, survey))
 }

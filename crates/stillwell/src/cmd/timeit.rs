@@ -13,7 +13,7 @@ use measure::programs::behind_shim;
 use model::spec::TimeitVerb;
 use model::spec::workers::SessionOptions;
 use record::plan::programs::{decide_workers, statements};
-use record::plan::{BuiltRevision, Terms, across};
+use record::plan::{BuiltRevision, Terms, across, require_comparison};
 
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &by_suffix(&verb.spec.session)?;
@@ -44,6 +44,7 @@ fn measure(
     }
     let around = surroundings(&host, guard, &survey, false)?;
     let plan = decide_workers(arms, &verb.spec.session, &Terms::default(), &around)?;
+    require_comparison(&plan, &session.judgement)?;
     survey.gaps.extend(told_gap(&around, &session.workers.machine.placement));
     let opening = opening(session, survey, guard);
     measure_and_show(&plan, opening, &Presentation::of_workers(session))

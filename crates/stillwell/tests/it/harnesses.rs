@@ -239,3 +239,31 @@ fn a_test_program_of_go_is_measured() {
     let ns = document["analysis"]["arms"][0]["wall"]["median"]["value"].as_f64().unwrap();
     assert!(ns > 1.0 && ns < 1e6, "{ns} ns for a hundred additions");
 }
+
+/// `q` lacks a benchmark of `p`, and `apart` has none of them.
+#[test]
+fn benchmarks_in_one_program_only_are_named_and_not_judged() {
+    let bench = Bench::new();
+    let renamed = google_benchmark(1000).replace("BM_fib/8", "BM_new");
+    bench.script("p", &google_benchmark(1000));
+    bench.script("q", &renamed);
+    bench.script("apart", &renamed.replace("BM_sum", "BM_other"));
+    bench.write(
+        "s.toml",
+        "[[variant]]\nname = \"a\"\nprefix = \"./p\"\n[[variant]]\nname = \"b\"\nprefix = \"./q\"\n\
+         [[benchmark]]\nprogram = \"{prefix}\"\n",
+    );
+    let judged = ["--runs", "20", "--seed", "7", "--fail-on", "slower:50%"];
+    let suite = bench.stillwell(&[&["bench", "s.toml"], &judged[..]].concat());
+    for said in ["b against a in 1 benchmark", "in one program only: BM_fib/8, BM_new", "gate: "] {
+        assert!(suite.stdout.contains(said), "{suite:#?}");
+    }
+    let none = ["bench", "./p", "./apart", "--runs", "2"];
+    let ran = bench.stillwell(&none).ends_with(0);
+    let alone = "in one program only: BM_fib/8, BM_sum, BM_new, BM_other";
+    assert!(ran.stdout.contains(alone), "{ran:#?}");
+    bench
+        .stillwell(&[&none[..], &["--fail-on", "slower"]].concat())
+        .ends_with(2)
+        .says(&["no benchmark is in two of the programs"]);
+}

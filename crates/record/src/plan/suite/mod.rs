@@ -114,7 +114,11 @@ pub fn decide_suite(
         let planner = BenchmarkPlanner { candidate, said, surroundings: &of_members };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
         let decided = planner.decide(listed).map_err(|error| {
-            let what = prose![(format!("the benchmark {:?}: ", candidate.name))(in_prose(&error))];
+            let whose = match &*candidate.name {
+                "" => "its benchmarks".into(),
+                name => format!("the benchmark {name:?}"),
+            };
+            let what = prose![(whose + ": ")(in_prose(&error))];
             match error.downcast_ref::<shell_words::ParseError>() {
                 Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
                 None => wrong(Flaw::whole(what)),
@@ -143,7 +147,7 @@ pub fn decide_suite(
     let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
     ensure!(
         is_compared || said.session.judgement.fail_on.is_none_or(|it| it.slower_pct.is_none()),
-        "--fail-on slower needs something to compare, but each benchmark has only one variant"
+        "--fail-on slower needs something to compare, but no benchmark is in two variants"
     );
     let budget_ns = share_out(&mut members, &policies, file, said);
     place(&mut members, &said.session, surroundings)?;
@@ -305,9 +309,6 @@ impl BenchmarkPlanner<'_> {
         session.judgement.clock = policy.clock;
         session.judgement.decide_on = policy.decide_on;
         session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
-        if self.candidate.variants.len() < 2 {
-            session.judgement.fail_on = None;
-        }
         session
     }
 
