@@ -17,7 +17,7 @@ use host::terminal;
 use host::user_files::{make_directories, open_to_write, read_text, replace};
 use measure::digest::digest_of_file;
 use model::spec::request::{asked, differences};
-use record::new_path;
+use record::{Readers, new_path};
 use render::document::ErrorCode;
 
 /// Arguments that only affect how the answer is shown and kept, and GOOD and BAD, which can name the same commits
@@ -178,7 +178,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let shown = directory.display().to_string();
         let path = directory.join(files.steps);
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW;
-        let open = || open_to_write(&path, flags, 0o666);
+        let open = || open_to_write(&path, flags, Readers::Owner.file_mode());
         let manifest = match manifest_in(&directory)? {
             // The file of the steps is created before the manifest.
             Some(_) if !path.exists() => bail!(files.lost_steps(&directory)),
@@ -188,14 +188,14 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
                 let stamped = Stamped { format, version, manifest: make()? };
                 let text = serde_json::to_string(&stamped)?;
                 let is_new = !directory.exists();
-                make_directories(&directory, 0o777)
+                make_directories(&directory, Readers::Owner.directory_mode())
                     .with_context(|| format!("cannot make {shown}"))?;
                 // Either the whole manifest is there or none.
                 let whole = directory.join(files.manifest);
                 let written = open()
                     .with_context(|| format!("cannot write {}", path.display()))
                     .and_then(|_| {
-                        replace(&whole, 0o666, text.as_bytes())
+                        replace(&whole, Readers::Owner.file_mode(), text.as_bytes())
                             .with_context(|| format!("cannot write {}", whole.display()))
                     });
                 if written.is_err() && is_new {

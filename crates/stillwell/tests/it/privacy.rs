@@ -46,6 +46,11 @@ fn records_are_private() {
     has_mode(&bench, "suite", 0o700);
     has_mode(&bench, "suite/suite.json", 0o600);
     has_mode(&bench, "suite/001-one.swell", 0o600);
+    let campaign = ["campaign", "new", "c", "--env", "KEY=secret", "--", "true"];
+    stillwell(&bench, &campaign).ends_with(0);
+    has_mode(&bench, "c", 0o700);
+    has_mode(&bench, "c/campaign.json", 0o600);
+    has_mode(&bench, "c/log.jsonl", 0o600);
 }
 
 #[test]
