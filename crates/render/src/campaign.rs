@@ -200,7 +200,7 @@ pub fn status(campaign: &Campaign, facts: &CampaignFacts) -> String {
     if !campaign.attempts().is_empty() {
         out.push('\n');
         let heading = cells(&["attempt", "answer", "size by fresh runs", "why", "time"]);
-        let rows = campaign.attempts().iter().map(|attempt| row(attempt, facts).to_vec());
+        let rows = campaign.attempts().iter().map(|attempt| row(campaign, attempt, facts).to_vec());
         out += &plain(std::iter::once(heading).chain(rows).collect(), &[4]);
     }
     out
@@ -220,10 +220,13 @@ fn headline(campaign: &Campaign) -> String {
     }
 }
 
-fn row(attempt: &Attempt, facts: &CampaignFacts) -> [String; 5] {
+fn row(campaign: &Campaign, attempt: &Attempt, facts: &CampaignFacts) -> [String; 5] {
     let name = shorten(&one_line(&attempt.name), NAME);
     let Some(end) = &attempt.end else {
-        return [name, "not decided".into(), String::new(), "has not ended".into(), String::new()];
+        // One `try` works at a time, so an attempt before the last one runs no more.
+        let is_last = campaign.attempts().last().is_some_and(|last| std::ptr::eq(last, attempt));
+        let why = if is_last { "is running, or was killed" } else { "was killed" };
+        return [name, "not decided".into(), String::new(), why.into(), String::new()];
     };
     let why = match &end.reason {
         AnswerReason::Confirmed => String::new(),
@@ -260,7 +263,8 @@ pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
         wrap(&mut out, "  ", 4, &text);
     }
     for (index, why) in kept_out {
-        let text = format!("{}: cannot be left out: {}", name(*index), one_line(why));
+        let why = why.lines().collect::<Vec<_>>().join("; ");
+        let text = format!("{}: cannot be left out: {}", name(*index), one_line(&why));
         wrap(&mut out, "  ", 4, &text);
     }
     out
@@ -274,7 +278,7 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     out += "| attempt | program | answer | size by fresh runs | why | time |\n";
     out += "|---|---|---|---|---|---:|\n";
     for attempt in campaign.attempts() {
-        let [name, answer, by, why, time] = row(attempt, facts);
+        let [name, answer, by, why, time] = row(campaign, attempt, facts);
         let program = cell(&shown(&attempt.program));
         writeln!(out, "| {} | `{program}` | {answer} | {by} | {why} | {time} |", cell(&name)).ok();
     }

@@ -245,6 +245,13 @@ impl Campaign {
         &self.attempts
     }
 
+    /// Whether an attempt has this name. An attempt without an answer and without a comparison can be made again.
+    pub fn is_taken(&self, name: &str) -> bool {
+        let is_void = |end: &AttemptEnd| end.answer == AttemptAnswer::NotDecided && !end.is_spent;
+        let is_it = |it: &Attempt| it.name == name && !it.end.as_ref().is_some_and(is_void);
+        self.attempts.iter().any(is_it)
+    }
+
     /// The accepted attempts with their indices.
     pub fn accepted(&self) -> impl Iterator<Item = (usize, &Attempt)> {
         self.attempts.iter().enumerate().filter(|(_, attempt)| attempt.is_accepted())

@@ -86,6 +86,16 @@ fn a_killed_attempt_has_spent_its_level_and_one_that_never_ran_has_not() {
 }
 
 #[test]
+fn the_name_of_an_attempt_without_an_answer_is_free_unless_it_was_compared() {
+    let mut campaign = campaign();
+    attempt(&mut campaign, "full disk", AttemptAnswer::NotDecided, false);
+    attempt(&mut campaign, "compared", AttemptAnswer::NotDecided, true);
+    attempt(&mut campaign, "broken", AttemptAnswer::Rejected, false);
+    let taken = ["full disk", "compared", "broken", "new"].map(|name| campaign.is_taken(name));
+    assert_eq!(taken, [false, true, true, false]);
+}
+
+#[test]
 fn an_accepted_attempt_hands_its_level_on() {
     let mut campaign = campaign();
     let first = campaign.next_level();

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::cmd::git::{git, git_with, unshallow_remedy};
 use model::spec::suite::{Build, LinkOrder, Variant};
+use model::words::in_words;
 
 /// Digits of an abbreviated commit.
 pub const SHORT: usize = 10;
@@ -35,6 +36,8 @@ pub struct Place {
     pub top: PathBuf,
     /// The current directory below it; empty in the root.
     prefix: String,
+    /// A directory below `top` that is no part of `WORK`.
+    left_out: Option<String>,
 }
 
 impl Place {
@@ -48,7 +51,17 @@ impl Place {
         let top = git(directory, &["rev-parse", "--show-toplevel"])
             .context("revisions are those of the git repository around the current directory")?;
         let prefix = git(directory, &["rev-parse", "--show-prefix"])?;
-        Ok(Self { top: top.into(), prefix: prefix.trim_end_matches('/').into() })
+        let prefix = prefix.trim_end_matches('/').into();
+        Ok(Self { top: top.into(), prefix, left_out: None })
+    }
+
+    /// This place with a `WORK` that leaves out a directory: the records of a campaign are no change of its program.
+    #[must_use]
+    pub fn without(mut self, directory: &Path) -> Self {
+        let whole = directory.canonicalize().unwrap_or_default();
+        let below = whole.strip_prefix(&self.top).ok().and_then(Path::to_str);
+        self.left_out = below.map(|path| format!(":(exclude,literal){path}"));
+        self
     }
 
     /// The commits of these revisions. Errors: a revision is unknown, or two are the same commit.
@@ -122,7 +135,8 @@ impl Place {
         let head = self.commit("HEAD")?;
         let short = &head[..head.len().min(SHORT)];
         let context = "cannot take the uncommitted changes of WORK";
-        let add = ["add", "--all", "."];
+        let mut add = vec!["add", "--all", "."];
+        add.extend(self.left_out.as_deref());
         let id = self.changed(&head, &add, "uncommitted changes").context(context)?;
         if id == head {
             return Ok(NamedCommit { name: format!("{WORK} ({short})"), id });
@@ -140,12 +154,14 @@ impl Place {
             .with_context(|| format!("cannot apply {} to {short}", patch.display()))
     }
 
-    /// A commit with the changes between two others, on no branch. Errors: they do not apply.
-    pub fn replayed(&self, base: &str, from: &str, to: &str) -> Result<String> {
+    /// A commit with the changes between two others, on no branch. Errors: they do not apply; `what` names them.
+    pub fn replayed(&self, base: &str, [from, to]: [&str; 2], what: &str) -> Result<String> {
         let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
         git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;
+        // The temporary file is gone when the message is read.
         self.patched(base, file.path())
+            .map_err(|error| anyhow!("{}", in_words(&error).replace(path, what)))
     }
 
     /// A commit of what a git command makes of the index of `base`, on no branch; `base` itself if nothing changes.
@@ -195,5 +211,33 @@ impl Place {
             prefix => format!("cd {} && {{ {command}\n}}", shell_words::quote(prefix)),
         };
         Build { command, link_order: LinkOrder::AsBuilt, builds: None, source: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "makes a repository")]
+    fn a_change_that_does_not_apply_is_named_without_its_temporary_file() {
+        let folder = tempfile::Builder::new().prefix("repository").tempdir().unwrap();
+        let at = folder.path();
+        if git(at, &["init", "--quiet"]).is_err() {
+            return; // there is no git
+        }
+        let commit = |text: &str| {
+            std::fs::write(at.join("file"), text).unwrap();
+            git(at, &["add", "file"]).unwrap();
+            let author = ["-c", "user.name=a", "-c", "user.email=a@b"];
+            git(at, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
+            git(at, &["rev-parse", "HEAD"]).unwrap()
+        };
+        let [one, two, three] = ["one\n", "two\n", "three\n"].map(commit);
+        let place = Place::of(at).unwrap();
+        let error = place.replayed(&one, [&two, &three], "the patch of \"a\"").unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with("cannot apply the patch of \"a\" to "), "{said}");
+        assert!(!said.contains("/.tmp"), "{said}");
     }
 }

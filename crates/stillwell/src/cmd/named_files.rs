@@ -16,6 +16,12 @@ const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
 const TEXTS: [&str; 4] = [".txt", ".log", ".xml", ".js"];
 /// Files of asv, suites and pools that are no results.
 const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
+/// Files of searches, races and campaigns, and their start; another program's results may have the name too.
+const STEP_MANIFESTS: [(&str, &[u8]); 3] = [
+    ("bisect.json", b"{\"format\":\"stillwell-bisect\""),
+    ("race.json", b"{\"format\":\"stillwell-race\""),
+    ("campaign.json", b"{\"format\":\"stillwell-campaign\""),
+];
 const POOL: &str = "pool.json";
 /// Size of a file's start, which tells its format.
 const START_BYTES: u64 = 64 << 10;
@@ -37,6 +43,7 @@ pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> 
     let unfinished = unfinished_parts(&inside);
     inside.retain(|name| {
         (is_result(name) || is_text_of_results(&named.join(name)))
+            && !is_step_manifest(&named.join(name))
             && !(is_criterion && is_of_criterion(name))
             && !unfinished.iter().any(|part| name.starts_with(part))
     });
@@ -111,6 +118,15 @@ fn is_result(name: &str) -> bool {
         && !name.split('/').any(|part| part.starts_with('.'))
 }
 
+fn is_step_manifest(path: &Path) -> bool {
+    let is_it = |(name, start): &(&str, &[u8])| {
+        let mut found = vec![0; start.len()];
+        let mut read = || File::open(path)?.read_exact(&mut found);
+        path.ends_with(name) && read().is_ok() && found == *start
+    };
+    STEP_MANIFESTS.iter().any(is_it)
+}
+
 fn is_text_of_results(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_text = TEXTS.iter().any(|extension| name.ends_with(extension));
@@ -133,6 +149,11 @@ mod tests {
         {
             std::fs::write(at(name), "{}").unwrap();
         }
+        for name in ["bisect", "race", "campaign"] {
+            let text = format!("{{\"format\":\"stillwell-{name}\",\"version\":2}}");
+            std::fs::write(at(&format!("a/{name}.json")), text).unwrap();
+        }
+        std::fs::write(at("a/b/race.json"), "{}").unwrap();
         std::fs::write(at("a/go.txt"), "BenchmarkA 1 2 ns/op\n").unwrap();
         let names = |pattern: &str| -> Vec<String> {
             let files = expanded(&at(pattern), ReadOptions::default()).unwrap();
@@ -140,8 +161,8 @@ mod tests {
             below.map(|path| path.display().to_string()).collect()
         };
         assert_eq!(names("a/?.json"), ["a/1.json", "a/2.json"]);
-        assert_eq!(names("*/b/*"), ["a/b/3.json"]);
-        assert_eq!(names("a"), ["a/1.json", "a/2.json", "a/b/3.json", "a/go.txt"]);
+        assert_eq!(names("*/b/*"), ["a/b/3.json", "a/b/race.json"]);
+        assert_eq!(names("a"), ["a/1.json", "a/2.json", "a/b/3.json", "a/b/race.json", "a/go.txt"]);
         assert_eq!(names("a/none.json"), ["a/none.json"]);
         let error = expanded(&at("a/*.csv"), ReadOptions::default()).unwrap_err();
         assert!(error.to_string().starts_with("no file matches"), "{error}");

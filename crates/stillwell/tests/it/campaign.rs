@@ -65,6 +65,7 @@ fn a_gain_is_accepted_and_is_what_the_next_attempt_has_to_beat() {
     assert!(report.stdout.contains("| second | `second` | accepted |"), "{report:#?}");
     // Each record can be read as any other.
     bench.stillwell(&["show", "c/001.swell"]).ends_with(0);
+    bench.stillwell(&["show", "c"]).ends_with(0);
     let whole = bench.stillwell(&["campaign", "confirm", "c", "-r", "60"]).ends_with(0);
     assert!(whole.stdout.contains("All that was accepted is 10 % faster"), "{whole:#?}");
 }
@@ -78,13 +79,21 @@ fn a_required_gain_has_to_be_exceeded() {
 }
 
 #[test]
+fn too_little_time_for_fresh_runs_decides_nothing() {
+    let bench = made_up("base 50ms\nfaster 40ms\nfastest 30ms\n", &["--budget", "1s"]);
+    attempt_made_up(&bench, "faster");
+    let ran = attempt_made_up(&bench, "fastest").ends_with(3);
+    shows(&ran, "fastest: not decided in the budget");
+}
+
+#[test]
 fn an_attempt_that_never_ran_spends_nothing() {
     let bench = begun(&[]);
     let ran = bench.stillwell(&["campaign", "try", "c", "broken", "--", "./no-such-program"]);
     let told = ran.ends_with(1).stdout;
     assert!(told.contains("its share of the error rate is not spent"), "{told}");
     let ran = bench.stillwell(&["campaign", "try", "c", "fails", "--", "false"]).ends_with(1);
-    assert!(ran.stdout.contains("fails: rejected: it fails."), "{ran:#?}");
+    shows(&ran, "fails: rejected: it fails. command 2 (\"fails\") exited with 1 ");
     assert_eq!(status(&bench)["left"]["attempts_at_full_rate"], 100);
 }
 
@@ -131,6 +140,7 @@ fn a_killed_attempt_has_spent_its_share() {
     assert_eq!(found["left"]["attempts_at_full_rate"], 99);
     // The campaign goes on.
     attempt(&bench, "next", "90").ends_with(0);
+    shows(&bench.stillwell(&["campaign", "status", "c"]), "killed not decided was killed");
 }
 
 /// The trial's runs leave a file that makes all later ones fast, those of the confirmation too.
@@ -194,6 +204,14 @@ pub fn repository() -> Option<Bench> {
     }
     bench.write("repo/times", &times(60, 40));
     Some(bench)
+}
+
+#[test]
+fn the_records_of_a_campaign_are_no_uncommitted_change() {
+    let Some(bench) = repository() else { return };
+    in_repository(&bench, &["new", "own", "--build", "true", "--", "true"]).ends_with(0);
+    let ran = in_repository(&bench, &["try", "own", "idle", "--revision", "WORK"]).ends_with(2);
+    ran.says(&["there is nothing to try"]);
 }
 
 /// It is refused a command.

@@ -75,7 +75,9 @@ fn left_out(work: &CampaignFolder) -> Result<Vec<(usize, Result<Program, String>
                 let (Some(from), Some(to)) = (&before.commit, &program.commit) else {
                     bail!("an attempt has no commit")
                 };
-                commit = place.replayed(&commit, from, to)?;
+                let name = &work.campaign.attempts()[*index].name;
+                let what = format!("the patch of {name:?}");
+                commit = place.replayed(&commit, [from, to], &what)?;
             }
             before = (*program).clone();
         }

@@ -112,7 +112,8 @@ impl CampaignFolder {
     pub(super) fn place(&self) -> Result<Option<Place>> {
         let here = &self.folder.manifest.here;
         let place = self.options.new.build.as_ref().map(|_| Place::of(here.as_ref()));
-        place.transpose().with_context(|| format!("the campaign began in {here}"))
+        let place = place.transpose().with_context(|| format!("the campaign began in {here}"))?;
+        Ok(place.map(|place| place.without(&self.folder.directory)))
     }
 
     /// Refuses another current directory for commands without a commit: they run in the directory of `campaign new`.

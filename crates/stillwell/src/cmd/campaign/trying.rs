@@ -36,8 +36,8 @@ const SEEDS_EACH: u64 = 64;
 /// Measures an attempt, and keeps and shows the answer.
 pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     let mut work = CampaignFolder::open(verb.directory.clone(), verb.rights)?;
-    let is_known = work.campaign.attempts().iter().any(|it| it.name == verb.name);
-    ensure!(!is_known, "there is an attempt {:?} already; give this one another name", verb.name);
+    let is_taken = work.campaign.is_taken(&verb.name);
+    ensure!(!is_taken, "there is an attempt {:?} already; give this one another name", verb.name);
     let budget = budget_left(&work)?;
     work.require_same_programs()?;
     let place = work.place()?;
@@ -215,6 +215,9 @@ impl Trying {
             confirmation.and_then(|it| it.mean_lo).is_some_and(|mean| mean > 1.0);
         if let Some(reason) = self.unfair(fresh.audit) {
             return Ok(AttemptEnd { confirmation, whole, ..base(AttemptAnswer::Rejected, reason) });
+        }
+        if confirmation.is_none() {
+            return Ok(base(AttemptAnswer::NotDecided, AnswerReason::Budget));
         }
         let (answer, reason) = match (is_shown, is_slower_on_average) {
             (true, false) => (AttemptAnswer::Accepted, AnswerReason::Confirmed),
