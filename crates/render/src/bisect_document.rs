@@ -129,7 +129,13 @@ pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (Bisect
         }),
         _ => None,
     });
-    let effects = outcome.culprits.iter().map(|it| effect(id(it.head), id(it.base), &it.size));
+    let effects = outcome.culprits.iter().map(|it| {
+        let name = match it.commits.len() {
+            1 => id(it.head),
+            n => format!("one of {n} commits up to {}", id(it.head)),
+        };
+        effect(name, id(it.base), &it.size)
+    });
     let verdict = match outcome.culprits.is_empty() {
         true => FinalVerdict::Undecided,
         false => FinalVerdict::Found,

@@ -352,6 +352,8 @@ mod long {
         let expected = [8, 9, 10, 11].map(|n| id(&bench, n));
         assert_eq!(ids(&found["culprits"][0]["commits"]), expected, "{found:#}");
         assert_eq!(found["culprits"][0]["base"], id(&bench, 7).as_str());
+        let name = format!("one of 4 commits up to {}", id(&bench, 11));
+        assert_eq!(found["conclusion"]["effects"][0]["name"], name.as_str());
         assert!(!found["unbuildable"].as_array().unwrap().is_empty());
     }
 
