@@ -108,7 +108,7 @@ impl Commands {
         arm: usize,
         block: Option<u32>,
     ) -> Result<Command, Prose> {
-        let Arm { output, accept, role, value, .. } = &plan.arms[arm];
+        let Arm { output, accept, role, value, is_revision, .. } = &plan.arms[arm];
         let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);
         let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
@@ -121,8 +121,13 @@ impl Commands {
         if let OutputTarget::File(path) = output {
             refuse_fifo("--output".into(), path)?;
         }
+        let path = self.find(&programs::seen_from(directory, &argv[0]), environment);
+        let path = path.map_err(|why| match *is_revision && argv[0].contains('/') {
+            true => why + "; a checkout has what git keeps and what --build makes",
+            false => why,
+        })?;
         let command = Command {
-            path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
+            path,
             argv: self.arguments(&argv, has_own_file(&plan.arms[arm])),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),

@@ -13,7 +13,7 @@ use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, Race
 
 /// Columns of a name in a sentence, and of a reason.
 const NAME: usize = 40;
-const REASON: usize = 60;
+const REASON: usize = 70;
 /// Longest list of names in a sentence.
 const NAMES_MAX: usize = 6;
 /// Rows of the table.
@@ -116,7 +116,8 @@ impl RacePage<'_> {
 
     fn sentence(&self) -> String {
         let (outcome, plan) = (self.outcome, self.plan);
-        let n_arms = self.arms.len();
+        let ran = self.arms.iter().filter(|it| !matches!(it.standing, FinalStanding::Failed(_)));
+        let n_arms = ran.count();
         let within = percent_of(plan.policy.same_within);
         let Some(winner) = outcome.winner else {
             return format!("not decided: the budget ended before one of {n_arms} led");

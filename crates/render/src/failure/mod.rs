@@ -22,6 +22,8 @@ pub enum Quote {
     Here,
     /// In the summary that is printed before.
     InSummary,
+    /// In the message about a step of a search or a campaign, which has its own name for the command and goes on.
+    Step,
 }
 
 /// Formats the message for the end of the output.
@@ -38,14 +40,15 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     match failure {
         MeasurementFailure::Run { arm, exit, timed_out, stderr, .. } => {
             let command = plan.arms[*arm].label();
-            let how = if *timed_out {
-                match audience {
-                    Audience::Suite => "took longer than its timeout".into(),
-                    _ => "took longer than --timeout".into(),
-                }
-            } else {
-                exit_in_words(*exit)
+            let how = match (*timed_out, audience) {
+                (true, Audience::Suite) => "took longer than its timeout".into(),
+                (true, _) => "took longer than --timeout".into(),
+                (false, _) => exit_in_words(*exit),
             };
+            if quote == Quote::Step {
+                let said = if stderr.trim().is_empty() { String::new() } else { tail(stderr) };
+                return format!("command {} ({command:?}) {how}{said}", arm + 1);
+            }
             let advice = advice(audience, *exit, *timed_out);
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
             format!("command {} ({command:?}) {how}; {advice}; {kept}{said}", arm + 1)
@@ -71,7 +74,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
         MeasurementFailure::Survivors(left) => format!("{}; {kept}", left_behind(plan, left)),
         MeasurementFailure::Value { arm, why, stderr, .. } => {
             let command = plan.arms[*arm].label();
-            let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
+            let said = if quote == Quote::InSummary { String::new() } else { tail(stderr) };
             format!("command {} ({command:?}) did not say its value: {why}; {kept}{said}", arm + 1)
         }
         MeasurementFailure::NotCounted { arm, exit, uncounted, stderr, .. } => {
@@ -142,8 +145,8 @@ pub fn code(failure: &MeasurementFailure) -> ErrorCode {
 /// Returns the remedy for a failed run, if the command itself is correct.
 fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
     match (audience, timed_out) {
-        (Audience::Gate, true) => "--timeout can be longer".into(),
-        (Audience::Gate, false) => "run it by itself to see why".into(),
+        (Audience::Gate | Audience::Workers, true) => "--timeout can be longer".into(),
+        (Audience::Gate | Audience::Workers, false) => "run it by itself to see why".into(),
         (Audience::Suite, true) => "`policy.timeout` can be longer".into(),
         (Audience::Suite, false) => {
             let status = if exit < 0 { 128 - exit } else { exit };
@@ -200,6 +203,23 @@ mod tests {
             "{shown}"
         );
         assert_eq!(tail("\n"), "; the command wrote nothing to standard error");
+    }
+
+    /// A cut in the middle of a line leaves its end.
+    #[test]
+    fn a_step_that_failed_ends_with_how() {
+        let record = record::fixture::record(&["./a"]);
+        let failure = MeasurementFailure::Run {
+            step: 0,
+            arm: 0,
+            exit: 3,
+            timed_out: false,
+            stderr: String::new(),
+        };
+        let said = explain(&record, &failure, Quote::Step);
+        assert_eq!(said, "command 1 (\"./a\") exited with 3");
+        // `bench` has no -i.
+        assert_eq!(advice(Audience::Workers, 3, false), "run it by itself to see why");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
 use host::terminal;
-use host::user_files::{directory_of, open_to_read};
+use host::user_files::{directory_of, in_the_way, open_to_read};
 use host::{UserDirectory, invoking_user};
 use record::START;
 
@@ -96,7 +96,9 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
 
 /// Writes a file that must not exist yet.
 pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
-    ensure!(path.symlink_metadata().is_err(), io::Error::from(io::ErrorKind::AlreadyExists));
+    let exists =
+        || io::Error::new(io::ErrorKind::AlreadyExists, format!("it {}", in_the_way(path)));
+    ensure!(path.symlink_metadata().is_err(), exists());
     write_one(path, export)
 }
 

@@ -16,7 +16,11 @@ pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
     let place = Place::here()?;
     let commits = place.named(&options.revisions)?;
     let variant = |commit: &NamedCommit| place.variant(commit, options.build.as_deref());
-    let built = suites::built_here(&commits.iter().map(variant).collect::<Vec<_>>())?;
+    let built = suites::built_here(&commits.iter().map(variant).collect::<Vec<_>>());
+    let built = built.map_err(|error| match suites::is_build_failure(&error) {
+        true => error.context("--revisions: name the other commits to leave out this one"),
+        false => error,
+    })?;
     let revision = |VariantBuild { variant, directories, git, .. }| {
         let git = git.context("a revision has no commit")?;
         Ok(BuiltRevision { name: variant.name, directories, git })

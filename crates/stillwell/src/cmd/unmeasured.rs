@@ -48,7 +48,7 @@ pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>
                 let text = format!("every run took longer than --timeout; they are in {shown}");
                 return Err(ErrorCode::Timeout.error(text));
             };
-            let why = explain(&Assessment::read(record)?.record, &failure, Quote::Here);
+            let why = explain(&Assessment::read(record)?.record, &failure, Quote::Step);
             match failure {
                 MeasurementFailure::Run { arm, .. }
                 | MeasurementFailure::Start { arm: Some(arm), .. }

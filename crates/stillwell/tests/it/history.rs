@@ -107,7 +107,7 @@ fn mistakes_are_explained_and_the_rest_is_added() {
     assert!(ran.stdout.contains("true"), "{ran:#?}");
     explains(&["show", "--db", "h.db", "nosuch"], "no such result");
     explains(&["get", "--db", "h.db", "9", "-o", "x"], "has no record 9");
-    explains(&["get", "--db", "h.db", "1", "-o", "a.swell"], "exists");
+    explains(&["get", "--db", "h.db", "1", "-o", "a.swell"], "choose another name");
     explains(&["add", "--db", "a.swell", "a.swell"], "cannot use a.swell as a history");
     explains(&["add", "--db", "h.db", "-"], "standard input has no name");
 }

@@ -276,6 +276,16 @@ fn the_end_of_the_input_or_a_signal_ends_all_sessions() {
     }
 }
 
+#[test]
+fn the_last_line_needs_no_end() {
+    let bench = Bench::new();
+    let mut client = Client::start(&bench);
+    let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    client.stdin.take().unwrap().write_all(ping).unwrap();
+    assert_eq!(client.answers.recv_timeout(DEADLINE).unwrap()["id"], 1);
+    assert_eq!(client.end(), Some(0));
+}
+
 /// The tools of a campaign are command lines of this program, whatever it says to them.
 #[test]
 fn the_tools_of_a_campaign_answer_with_a_document() {

@@ -125,7 +125,11 @@ fn a_range_is_each_commit_from_its_base() {
         assert!(ran.stderr.contains(says), "{ran:#?}");
     }
     let ran = below(&bench, &["run", "--revisions", "HEAD", "--build", "echo no luck; false", "x"]);
-    assert!(ran.ends_with(2).stderr.contains("no luck"));
+    ran.ends_with(2).says(&["no luck", "name the other commits to leave out this one"]);
+    let ran = below(&bench, &["run", "--revisions", "HEAD", "--build", "false", "x"]).ends_with(2);
+    assert!(ran.stderr.trim_end().ends_with("; it wrote nothing"), "{ran:#?}");
+    let ran = below(&bench, &["run", "--revisions", "HEAD~1,HEAD", "./built"]).ends_with(2);
+    ran.says(&["there is no such file; a checkout has what git keeps and what --build makes"]);
 }
 
 #[test]

@@ -66,6 +66,8 @@ fn mistakes_have_their_place() {
         reserved,
         &["suite.toml:4:21: the benchmark \"a\"", "a parameter cannot be called \"prefix\""],
     );
+    let prefix = one("command = \"{prefix} -c x\"");
+    check(&prefix, &["suite.toml:3:", "`{prefix}` is empty; a [[variant]] gives it", "--arms"]);
     let bytes = [b"# \xc3\xa4\nname = \"\xc3\xa4".as_slice(), b"\xff\"\n"].concat();
     std::fs::write(bench.path("suite.toml"), bytes).unwrap();
     let ran = bench.stillwell(&["bench", "suite.toml"]).ends_with(2);
@@ -188,7 +190,7 @@ fn fail_on_needs_two_variants() {
     let bench = Bench::new();
     bench.write("suite.toml", "[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n");
     let run = ["bench", "suite.toml", "--runs", "1", "-o", "out", "--fail-on", "slower"];
-    bench.stillwell(&run).ends_with(2).says(&["--fail-on", "only one variant"]);
+    bench.stillwell(&run).ends_with(2).says(&["--fail-on", "no benchmark is in two variants"]);
 }
 
 #[test]

@@ -188,7 +188,12 @@ impl Expansion<'_> {
             tags: self.benchmark.tags.clone(),
             variants: variants.iter().map(compared).collect(),
             kind: self.kind(&variants).map_err(|error| {
-                let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
+                let SuiteBenchmark { command, statement, .. } = &**self.benchmark;
+                let kind = match (command, statement) {
+                    (Some(_), _) => "command",
+                    (None, Some(_)) => "statement",
+                    (None, None) => "program",
+                };
                 Flaw::value(&[kind], in_prose(&error))
             })?,
             policy: self.benchmark.policy.or(&self.file.policy),
@@ -231,9 +236,15 @@ impl Expansion<'_> {
     fn kind(&self, variants: &[&VariantBuild]) -> Result<BenchmarkKind> {
         let benchmark = self.benchmark;
         if let Some(command) = &benchmark.command {
-            let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
+            let commands: Vec<String> =
+                variants.iter().map(|it| self.with_prefix(command, &it.variant)).collect();
+            ensure!(
+                !command.trim_start().starts_with("{prefix}")
+                    || commands.iter().all(|it| !it.is_empty() && !it.starts_with('-')),
+                "`{{prefix}}` is empty; a [[variant]] gives it with `prefix`, or --arms"
+            );
             let options = Box::new(self.command_options(variants));
-            return Ok(BenchmarkKind::Commands { commands: commands.collect(), options });
+            return Ok(BenchmarkKind::Commands { commands, options });
         }
         if let Some(statement) = &benchmark.statement {
             let arms = variants.iter().map(|it| self.statement(statement, it));

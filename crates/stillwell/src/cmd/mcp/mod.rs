@@ -98,7 +98,9 @@ impl Server {
             Err(Errno::INTR | Errno::AGAIN) => return Ok(true),
             n => n.context("cannot read standard input")?,
         };
-        for line in self.lines.push(&buffer[..n]) {
+        // The last line may lack its end.
+        let bytes = if n == 0 { b"\n" } else { &buffer[..n] };
+        for line in self.lines.push(bytes) {
             match line.map_or_else(|| Err(protocol::too_long()), |line| protocol::message(&line)) {
                 Err(answer) => write(&answer)?,
                 Ok(Message::Request { id, method, params }) => self.request(id, &method, params)?,

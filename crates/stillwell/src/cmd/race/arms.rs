@@ -138,11 +138,11 @@ pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) ->
     );
     for (index, arm) in plan.arms.iter().enumerate() {
         let is_twice = plan.arms[..index].iter().any(|other| other.label() == arm.label());
-        ensure!(
-            !is_twice,
-            "race: two commands have the name {:?}; give them names with --command-name",
-            arm.label()
-        );
+        let remedy = match &verb.arms_from {
+            Some(path) => format!("a line of {} can be NAME, a tab and COMMAND", path.display()),
+            None => "give them names with --command-name".into(),
+        };
+        ensure!(!is_twice, "race: two commands have the name {:?}; {remedy}", arm.label());
     }
     let n_arms = plan.arms.len();
     if !ARMS.contains(&n_arms) {

@@ -36,7 +36,9 @@ use record::{self, Readers, SuiteManifest};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
-pub use variants::{BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here};
+pub use variants::{
+    BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here, is_build_failure,
+};
 
 use builds::{Builder, VariantError};
 use variants::{arms, revisions};

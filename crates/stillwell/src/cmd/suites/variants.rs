@@ -31,6 +31,11 @@ pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
     built(variants, &std::env::current_dir().context("cannot find the current directory")?)
 }
 
+/// Whether the error is a build that failed.
+pub fn is_build_failure(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<BuildFailure>().is_some()
+}
+
 /// ^C or SIGTERM came before the builds were there.
 #[derive(Debug)]
 pub struct BuildInterrupted;

@@ -187,8 +187,12 @@ impl BuildTree<'_> {
         let lines: Vec<&str> = output.trim_end().lines().collect();
         let end = lines[lines.len().saturating_sub(LINES_MAX)..].iter();
         let end: String = end.map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
+        let said = match &*end {
+            "" => "it wrote nothing".into(),
+            end => format!("the end of what it wrote:{end}"),
+        };
         let text = format!(
-            "its build {:?} ended with {} in {}; the end of what it wrote:{end}",
+            "its build {:?} ended with {} in {}; {said}",
             build.command,
             status,
             path.display()
