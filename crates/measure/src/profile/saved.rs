@@ -222,6 +222,7 @@ pub fn path_of(record: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "makes files for the tests")]
 mod tests {
     use super::*;
     use crate::profile::breakdown::fixture::made_up;
