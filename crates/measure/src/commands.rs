@@ -123,7 +123,7 @@ impl Commands {
         }
         let path = self.find(&programs::seen_from(directory, &argv[0]), environment);
         let path = path.map_err(|why| match *is_revision && argv[0].contains('/') {
-            true => why + "; a checkout has what git keeps and what --build makes",
+            true => why + "; a checkout has what git keeps and what its build makes",
             false => why,
         })?;
         let command = Command {

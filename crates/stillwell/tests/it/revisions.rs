@@ -129,7 +129,7 @@ fn a_range_is_each_commit_from_its_base() {
     let ran = below(&bench, &["run", "--revisions", "HEAD", "--build", "false", "x"]).ends_with(2);
     assert!(ran.stderr.trim_end().ends_with("; it wrote nothing"), "{ran:#?}");
     let ran = below(&bench, &["run", "--revisions", "HEAD~1,HEAD", "./built"]).ends_with(2);
-    ran.says(&["there is no such file; a checkout has what git keeps and what --build makes"]);
+    ran.says(&["there is no such file; a checkout has what git keeps and what its build makes"]);
 }
 
 #[test]

@@ -241,7 +241,7 @@ impl Expansion<'_> {
             ensure!(
                 !command.trim_start().starts_with("{prefix}")
                     || commands.iter().all(|it| !it.is_empty() && !it.starts_with('-')),
-                "`{{prefix}}` is empty; a [[variant]] gives it with `prefix`, or --arms"
+                "`{{prefix}}` is empty; a [[variant]] gives it with `prefix`"
             );
             let options = Box::new(self.command_options(variants));
             return Ok(BenchmarkKind::Commands { commands, options });
