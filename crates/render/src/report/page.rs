@@ -243,8 +243,7 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     let of = |it: &GroupContext<'_>| {
         let title = (groups.len() > 1).then(|| place(it).1);
         let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
-        let card = |arm| cards::alone(it, arm, title.as_deref());
-        arms.map(card).map(with_signs).collect::<Vec<_>>()
+        arms.map(|arm| with_signs(cards::alone(it, arm, title.as_deref()))).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
 }
@@ -308,9 +307,8 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
     let group = context.group;
     let cards = group_cards(context, None);
     let only = if let [only] = &cards[..] { Some(only) } else { None };
-    let summaries: Vec<(String, &ArmSummary)> = (0..group.arms.len())
-        .map(|place| (number(context, place), context.summary(place)))
-        .collect();
+    let of = |place| (number(context, place), context.summary(place));
+    let summaries: Vec<(String, &ArmSummary)> = (0..group.arms.len()).map(of).collect();
     let is_net = summaries.iter().any(|(_, arm)| arm.net.is_some_and(|net| net.t0.is_some()));
     let has_ratios = context.has_ratios();
     let row = |(place, (number, arm)): (usize, &(String, &ArmSummary))| ArmRow {
