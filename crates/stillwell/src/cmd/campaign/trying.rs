@@ -24,6 +24,7 @@ use model::words::in_words;
 use record::Record;
 use record::fair_play::AuditReport;
 use render::campaign as page;
+use render::document::ErrorCode;
 use render::{campaign_document as documents, document};
 use search::campaign::{
     AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
@@ -67,7 +68,10 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
         Ok(found) => found,
         Err(error) => {
             // The attempt has ended, so it costs no error rate if it was not measured.
-            let reason = AnswerReason::Failed { message: in_words(&error) };
+            let reason = match ErrorCode::of(&error) {
+                ErrorCode::Interrupted => AnswerReason::Interrupted,
+                _ => AnswerReason::Failed { message: in_words(&error) },
+            };
             let end = trying.ended(AttemptEnd::bare(AttemptAnswer::NotDecided, reason));
             work.keep(CampaignEvent::Ended(Box::new(end)))?;
             return Err(error);
