@@ -103,9 +103,12 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     let host = Host::new(&options.host_root);
     let request = request(&Host::new(&options.host_root), options);
     let mut guard = Guard::for_shield(&options.host_root, request)?;
-    let code = guard.enter(std::process::id());
-    let code = code.and_then(|()| if guard.take_signal() { Err(interrupted()) } else { Ok(()) });
-    let code = code.and_then(|()| run(verb, &host, &guard));
+    let entered = guard.enter(std::process::id());
+    if guard.take_signal() {
+        guard.restore(entered)?;
+        return Err(interrupted());
+    }
+    let code = entered.and_then(|()| run(verb, &host, &guard));
     guard.restore(code)
 }
 

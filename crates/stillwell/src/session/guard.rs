@@ -116,8 +116,9 @@ impl Guard {
         let guardian = Guardian::start(root, &request)?;
         let isolation = guardian.isolation.clone();
         if interrupt.take() {
-            let guard = Self { guardian: Some(guardian), ..Self::default() };
-            return guard.restore(Err(interrupted()));
+            // If something is left, its error says so.
+            Self { guardian: Some(guardian), ..Self::default() }.restore(Ok(()))?;
+            return Err(interrupted());
         }
         if voice == Voice::Normal {
             say(&guardian.notes);
@@ -136,7 +137,7 @@ impl Guard {
     /// else the guardian died or could not restore everything. If both failed, the second error is printed here.
     pub fn restore<T>(self, result: Result<T>) -> Result<T> {
         let Some(guardian) = self.guardian else { return result };
-        let _caught = Interrupt::catch()?;
+        let _caught = Interrupt::catch().ok();
         let ended = guardian.end().and_then(|(notes, put_back)| {
             say(&notes);
             put_back

@@ -280,7 +280,7 @@ fn a_signal_while_the_machine_is_tuned_for_good_leaves_it_as_it_was() {
     wait_until("it tunes", || bench.path(JOURNAL).exists());
     running.signal(Signal::INT);
     let ran = running.finish();
-    // It may have been over before.
+    // The verb may have ended before the signal came.
     let value = if ran.code == Some(0) { "120" } else { "1\n" };
     assert!([Some(0), Some(130)].contains(&ran.code), "{ran:#?}");
     assert_eq!(bench.read(INTERVAL), value, "{ran:#?}");

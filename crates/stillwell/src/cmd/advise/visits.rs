@@ -188,7 +188,7 @@ impl<'a> AdviceSession<'a> {
         std::fs::remove_file(&path).ok();
         let (end, isolation) = match measured {
             Ok((_, end, isolation)) => (end, isolation),
-            // It came while the guardian tuned.
+            // ^C came while the guardian tuned.
             Err(_) if self.interrupt.take() => return Ok(Visited::Interrupted),
             Err(error) => return Ok(Visited::Failed(in_words(&error))),
         };
