@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(value(|workers| workers.delta = true), 4.0);
     }
 
-    /// As Google Benchmark's files have both times of a loop.
+    /// Google Benchmark's files have both times of a loop.
     #[test]
     fn an_own_time_is_no_cpu_time() {
         let rows = [Row { value: Some(10.5), ..slice(0, 0, Some(0), 100, 1050) }];

@@ -11,6 +11,7 @@ use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
 };
 use crate::document::{self, DocumentBody};
+use crate::files::bound_word;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::styles::paint;
@@ -18,6 +19,7 @@ use crate::text::{comparison, no_test};
 use crate::units::unit_of_walls;
 use crate::{Styles, distributions, t0};
 use analysis::distributions::Distributions;
+use analysis::files::RatioBound;
 use analysis::verdict::Judgement;
 use analysis::{ArmSummary, Comparison, Evidence, Neighbours, NoTest};
 use host::Facts;
@@ -90,8 +92,9 @@ pub fn text(
         }
         let evidence = &pair.comparison.evidence;
         out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
-        if let (_, Some(why)) = bound(pair) {
-            wrap(&mut out, &" ".repeat(COMMAND_INDENT), COMMAND_INDENT, why);
+        if bound(pair) != RatioBound::Exact {
+            let why = format!("the ratio is {}this: a t0 is a limit", bound_word(bound(pair)));
+            wrap(&mut out, &" ".repeat(COMMAND_INDENT), COMMAND_INDENT, &why);
         }
         let last = old.last().zip(pair.old.last());
         if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
@@ -112,7 +115,8 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
     let name = shorten(&pair.new.label, NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
-            let times = format!("{}{}", bound(pair).0, ratio_text(ratio.value, ratio.err));
+            let times =
+                format!("{}{}", bound_word(bound(pair)), ratio_text(ratio.value, ratio.err));
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
             let other = pair.old.last().filter(|old| old.label != pair.new.label);
             let other = other.map(|old| format!("{} in ", shorten(&old.label, NAME_MAX)));
@@ -138,17 +142,10 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
     }
 }
 
-/// The word before the ratio of a pair, and its reason: a t0 that is an upper limit makes the ratio one.
-fn bound(pair: &ArmPair<'_>) -> (&'static str, Option<&'static str>) {
+/// What limits make of the ratio. A limit among past sessions makes their median one.
+fn bound(pair: &ArmPair<'_>) -> RatioBound {
     let is_limit = |arm: &ArmSummary| arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
-    match (pair.old.iter().any(|arm| is_limit(arm)), is_limit(pair.new)) {
-        (false, false) => ("", None),
-        (false, true) => ("at most ", Some("the new t0 is a limit, so the ratio is at most this")),
-        (true, false) if pair.old.len() == 1 => {
-            ("at least ", Some("the old t0 is a limit, so the ratio is at least this"))
-        }
-        _ => ("about ", Some("some of the t0 are limits: the ratio may be above or below this")),
-    }
+    RatioBound::of(pair.old.iter().any(|arm| is_limit(arm)), is_limit(pair.new))
 }
 
 /// Writes the pairs as one JSON document.
@@ -345,15 +342,14 @@ mod tests {
             arm.times.as_mut().unwrap().is_upper_limit = is_limit;
             arm
         });
-        let word = |old: &[usize], new: usize| {
+        let found = |old: &[usize], new: usize| {
             let comparison = Comparison { arm: 0, reference: 0, evidence: evidence.clone() };
             let judgement = judge(&comparison, &record.header.plan.policy);
             let old = old.iter().map(|&at| &arms[at]).collect();
-            bound(&ArmPair { old, new: &arms[new], comparison, judgement, distributions: None }).0
+            bound(&ArmPair { old, new: &arms[new], comparison, judgement, distributions: None })
         };
-        assert_eq!([word(&[0], 0), word(&[0, 0], 1)], ["", "at most "]);
-        assert_eq!([word(&[1], 0), word(&[1], 1)], ["at least ", "about "]);
-        assert_eq!([word(&[0, 1], 0), word(&[1, 1], 1)], ["about ", "about "]);
+        assert_eq!([found(&[0], 0), found(&[0, 0], 1)], [RatioBound::Exact, RatioBound::AtMost]);
+        assert_eq!([found(&[0, 1], 0), found(&[1], 1)], [RatioBound::AtLeast, RatioBound::About]);
     }
 
     #[track_caller]

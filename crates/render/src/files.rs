@@ -21,8 +21,9 @@ use analysis::UncertainValue;
 use analysis::files::{
     BenchmarkLine, ChangeGroup, FileCell, FilesComparison, RatioBound, geometric_mean,
 };
+pub(crate) use limits::bound_word;
 pub use limits::other_processors;
-use limits::{bound_word, limits, without_error};
+use limits::{limits, without_error};
 use model::spec::convert::TableStyle;
 use model::values::FileStatistic;
 

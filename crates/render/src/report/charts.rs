@@ -22,8 +22,8 @@ pub(super) struct PageReadings {
 }
 
 pub(super) const PAGE_READINGS: PageReadings = PageReadings {
-    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the values of the new command are \
-             lower than those of its reference, right of it higher. A line that reaches over the vertical line allows both.",
+    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the new command has lower values \
+             than its reference, right of it higher ones. A line that reaches over the vertical line allows both.",
     ridges: "Each row is a command of one record. Hills at the same place mean the same values; a hill farther left \
              has lower ones; a wide or a double hill is noise.",
 };

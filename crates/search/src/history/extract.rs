@@ -12,10 +12,10 @@ use model::values::ValueUnit;
 use record::Record;
 
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
-    let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
     // A record with one program leaves its name out, because the name may differ from commit to commit.
-    let has_programs = shown.iter().any(|arm| arm.label != shown[0].label);
-    let results = shown.iter().filter_map(|arm| result(record, arm, has_programs));
+    let has_programs = record.header.plan.has_programs();
+    let shown = analysis.arms.iter().filter(|arm| !arm.is_hidden);
+    let results = shown.filter_map(|arm| result(record, arm, has_programs));
     numbered(results.collect())
 }
 

@@ -51,7 +51,7 @@ fn the_work_of_what_is_left_behind_is_in_no_later_run() {
     session.is_gone();
 }
 
-/// It works while Stillwell waits for it to end, and its child works beside the runs of the other command.
+/// The daemon works while Stillwell waits for its end, and its child works beside the runs of the other command.
 #[test]
 fn the_work_between_the_runs_and_of_children_is_in_no_later_run() {
     let bench = Bench::new();

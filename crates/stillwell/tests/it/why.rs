@@ -318,7 +318,7 @@ mod long {
     }
 }
 
-/// They may have a gigabyte, and nobody would remove them.
+/// Samples may take a gigabyte, and nobody would remove them.
 #[test]
 fn a_killed_session_leaves_no_file_of_samples() {
     let bench = Bench::new();
