@@ -7,8 +7,10 @@ use stats::propagate::ratio_minus_control;
 use stats::{PointEstimate, SortedSample, low_end};
 
 use crate::arm_values::{sessions, walls_by_arm};
+use crate::clocks::compares_times;
 use crate::summary::{ArmSummary, UncertainValue};
 use record::Record;
+use record::plan::Plan;
 
 /// The estimators of one arm's measured wall time, ns. The three at the low end have the error of t0, the others the sd
 /// of the estimator in consecutive windows.
@@ -45,8 +47,8 @@ pub struct FloorTest {
 /// sides share the control's error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratios {
-    /// Ratio of t0; `None` if the control's t0 is only a limit. Every ratio is `None` if the reference takes no longer
-    /// than the control.
+    /// Ratio of t0; `None` if one of the t0 in it is only a limit, or if no times are compared. Every ratio is `None` if the
+    /// reference takes no longer than the control.
     pub t0: Option<UncertainValue>,
     pub median: Option<UncertainValue>,
     pub mean: Option<UncertainValue>,
@@ -64,11 +66,10 @@ pub fn estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators
 
 fn of_session(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let plan = &record.header.plan;
-    let control = plan.control.map(|control| control.arm);
     let walls = walls_by_arm(record);
     let mut found: Vec<Option<Estimators>> = walls.par_iter().map(|wall| estimate(wall)).collect();
     for arm in plan.compared().into_iter().chain(plan.twin()) {
-        let ratios = ratios(arms, [arm, plan.reference_of(arm)], control);
+        let ratios = ratios(plan, arms, [arm, plan.reference_of(arm)]);
         if let Some(estimators) = &mut found[arm] {
             estimators.ratios = ratios;
         }
@@ -103,12 +104,12 @@ fn estimate(wall: &[f64]) -> Option<Estimators> {
     })
 }
 
-fn ratios(arms: &[ArmSummary], [new, old]: [usize; 2], control: Option<usize>) -> Option<Ratios> {
+fn ratios(plan: &Plan, arms: &[ArmSummary], [new, old]: [usize; 2]) -> Option<Ratios> {
     let wall = |arm: usize| arms[arm].times.as_ref();
     let (new_wall, old_wall) = (wall(new)?, wall(old)?);
-    let control = control.and_then(wall);
-    // The limit of a control cannot be subtracted.
-    let has_t0 = control.is_none_or(|wall| !wall.is_upper_limit);
+    let control = plan.control.as_ref().and_then(|control| wall(control.arm));
+    let mut walls = [new_wall, old_wall].into_iter().chain(control);
+    let has_t0 = compares_times(plan) && walls.all(|wall| !wall.is_upper_limit);
     let t0 = || ratio(new_wall.t0, old_wall.t0, control.map(|wall| wall.t0));
     Some(Ratios {
         t0: has_t0.then(t0).flatten(),

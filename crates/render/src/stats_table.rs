@@ -180,7 +180,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
         ("median", |of| of.median),
         ("mean", |of| of.mean),
     ];
-    for (name, value) in estimators {
+    for (name, value) in estimators.into_iter().filter(|(name, _)| *name != location) {
         add(lines, arms, name, |arm| {
             let of_runs = value(statistics.estimators(arm)?);
             text(from_all_slices(name, arm).unwrap_or(of_runs))
@@ -216,10 +216,10 @@ fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
         ("mean ratio", |ratios| ratios.mean),
     ];
     for (name, ratio) in ratios {
-        add(lines, arms, name, |arm| {
-            let ratio = ratio(statistics.estimators(arm)?.ratios.as_ref()?)?;
-            Some(ratio_text(ratio.value, ratio.err))
-        });
+        let of = |arm: &ArmSummary| ratio(statistics.estimators(arm)?.ratios.as_ref()?);
+        if arms.iter().any(|arm| of(arm).is_some()) {
+            add(lines, arms, name, |arm| of(arm).map(|it| ratio_text(it.value, it.err)));
+        }
     }
 }
 

@@ -113,8 +113,10 @@ fn the_clock_is_chosen_and_every_clock_is_there() {
 }
 
 /// The record of a session in which some time of every run may have gone to other programs.
-fn interrupted(bench: &Bench, file: &str) {
-    bench.run(&["-w", "0", "-r", "6", "-N", "--script", "times", "true"]).ends_with(0);
+fn interrupted(bench: &Bench, file: &str, commands: &[&str]) {
+    bench.write("times", &"10ms 11ms\n".repeat(commands.len()));
+    let options = ["-w", "0", "-r", "6", "-N", "--script", "times"];
+    bench.run(&[&options[..], commands].concat()).ends_with(0);
     let mut lines: Vec<Value> = bench.read("r.swell").lines().map(json).collect();
     let columns = lines[0]["columns"].as_array_mut().unwrap();
     columns.extend(["stalled_ns", "unclear_ns"].map(Value::from));
@@ -133,8 +135,11 @@ fn json(line: &str) -> Value {
 #[test]
 fn a_limit_is_no_result_of_a_series() {
     let bench = Bench::new();
-    bench.write("times", "10ms 11ms\n");
-    interrupted(&bench, "busy.swell");
+    interrupted(&bench, "two.swell", &["true", "true 2"]);
+    let stats = bench.stillwell(&["stats", "two.swell"]).ends_with(0).stdout;
+    assert!(stats.contains("t0 [ms]") && stats.contains("\nmedian ratio"), "{stats}");
+    assert!(!stats.contains("t0 ratio"), "{stats}");
+    interrupted(&bench, "busy.swell", &["true"]);
     bench.run(&["-w", "0", "-r", "6", "-N", "--script", "times", "true"]).ends_with(0);
     let ran = bench.stillwell(&["show", "busy.swell"]).ends_with(0);
     assert!(ran.stdout.contains("takes at most 8"), "{}", ran.stdout);

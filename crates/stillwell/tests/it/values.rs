@@ -151,6 +151,8 @@ policy = { decide_on = "maxrss" }
     };
     assert_eq!(of("out", "serve"), of("out/001-serve.swell", "alone"));
     assert_eq!(of("out", "memory"), of("out/002-memory.swell", "alone"));
+    let stats = bench.stillwell(&["stats", "out"]).ends_with(0).stdout;
+    assert!(stats.contains("median ratio") && !stats.contains("t0"), "{stats}");
     bench.write("t.toml", "[[benchmark]]\nname = \"x\"\nstatement = \"1\"\nvalue = \"1\"\n");
     bench.stillwell(&["bench", "t.toml"]).ends_with(2).says(&["value"]);
 }
