@@ -82,7 +82,11 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     let Some(why) = t0::why_limited(arm) else {
         // A single run may have been disturbed.
         let is_known = of != ":" && arm.times.as_ref().is_some_and(|times| times.t0.err.is_some());
-        let undisturbed = if is_known { " when nothing disturbs it" } else { "" };
+        let undisturbed = match copies {
+            _ if !is_known => "",
+            Some(_) => " when nothing disturbs them",
+            None => " when nothing disturbs it",
+        };
         return format!("{name}{of} {text}{undisturbed}");
     };
     let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
