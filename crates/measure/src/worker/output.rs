@@ -9,13 +9,13 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 
-use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, fallocate, fcntl_setfl, memfd_create};
 
 use crate::worker::failure::OutputTail;
 
 /// The number of bytes from the end to show.
-const TAIL_BYTES: usize = 4 << 10;
-/// A longer file is emptied.
+const TAIL_BYTES: u64 = 4 << 10;
+/// The memory of a longer file is given back, but for its end.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub struct WorkerOutput {
 #[derive(Debug)]
 struct TailFile {
     file: File,
-    /// The end of the output before it was last emptied.
-    before: Vec<u8>,
+    /// The memory before this byte is given back.
+    freed_bytes: u64,
 }
 
 impl WorkerOutput {
@@ -61,36 +61,41 @@ impl TailFile {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         // Append, so the program writes at the new end after the file is emptied.
         fcntl_setfl(&file, OFlags::APPEND)?;
-        Ok(Self { file: file.into(), before: Vec::new() })
+        Ok(Self { file: file.into(), freed_bytes: 0 })
     }
 
     fn n_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
+    /// Makes a hole: an emptied file would lose what the program writes between the reading of its end and that.
     fn trim(&mut self) {
-        if self.n_bytes() > FILE_BYTES_MAX {
-            self.before = self.end();
+        let n_bytes = self.n_bytes();
+        if n_bytes.saturating_sub(self.freed_bytes) <= FILE_BYTES_MAX {
+            return;
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        self.freed_bytes = n_bytes - TAIL_BYTES;
+        if fallocate(&self.file, hole, 0, self.freed_bytes).is_err() {
+            // A sandbox without holes.
             self.file.set_len(0).ok();
+            self.freed_bytes = 0;
         }
     }
 
     fn end(&self) -> Vec<u8> {
-        let n_bytes = self.n_bytes();
-        let mut tail = vec![0; TAIL_BYTES];
+        let mut tail = vec![0; TAIL_BYTES as usize];
         // pread, because the program shares the offset.
-        let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
-        let n_read = self.file.read_at(&mut tail, from).unwrap_or(0);
-        tail.truncate(n_read);
-        let n_missing = TAIL_BYTES - n_read;
-        let before = &self.before[self.before.len().saturating_sub(n_missing)..];
-        [before, &tail].concat()
+        let n_read = self.file.read_at(&mut tail, self.n_bytes().saturating_sub(TAIL_BYTES));
+        tail.truncate(n_read.unwrap_or(0));
+        tail
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
 
@@ -101,10 +106,11 @@ mod tests {
         file.write_all(&vec![b'x'; FILE_BYTES_MAX as usize]).unwrap();
         file.write_all(b"before").unwrap();
         output.trim();
-        assert_eq!(output.stdout.n_bytes(), 0);
+        // Blocks of 512 bytes: at most three pages of 4 KiB are left.
+        assert!(file.metadata().unwrap().blocks() <= 24, "{file:?}");
         file.write_all(b"after").unwrap();
         let OutputTail { stdout, stderr } = output.output_tail();
-        assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
+        assert!(stdout.len() as u64 == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
         assert_eq!(stderr, "");
     }
 }

@@ -91,7 +91,7 @@ fn a_race_says_how_it_goes_on_after_a_full_disk() {
     let race = "race --budget 3s -o disk/race -L n 1,2,3 'echo {n}'";
     let script =
         format!("$0 {race}; code=$?; cp -r disk/race kept; touch disk/r.swell; (exit $code)");
-    let Some(ran) = on_small_disk(&bench, "60k", &script) else { return };
+    let Some(ran) = on_small_disk(&bench, "36k", &script) else { return };
     let ran = ran.ends_with(2).says(&["what had finished is kept", "race --resume "]);
     assert!(is_about_space(&ran), "{}", ran.stderr);
     bench.stillwell(&["race", "--resume", "kept", "--style", "none"]);
