@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use formats::csv_cell::cell_of_text;
 
 use crate::exported::{self, ExportMetric, ExportSummary, results};
+use crate::names::each_once;
 use analysis::verdict::{Judged, Verdict};
 use analysis::{ArmSummary, Evidence};
 use record::plan::Plan;
@@ -69,13 +70,7 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
 
 /// Names of all parameters, in order of first use.
 fn parameters(plan: &Plan) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in plan.arms.iter().flat_map(|arm| &arm.parameters) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
+    each_once(plan.arms.iter().flat_map(|arm| &arm.parameters).map(|(name, _)| name.as_str()))
 }
 
 fn header(metrics: &[ExportMetric], parameters: &[&str]) -> Vec<String> {

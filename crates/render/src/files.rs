@@ -2,6 +2,7 @@
 
 mod limits;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 
@@ -96,13 +97,8 @@ pub fn text(
 
 /// Appends a table for each tag, and one for all benchmarks.
 fn body(out: &mut String, comparison: &FilesComparison, shown: ComparisonLayout) {
-    let mut tags: Vec<&str> = Vec::new();
-    for tag in comparison.lines.iter().flat_map(|line| &line.tags) {
-        if !tags.contains(&tag.as_str()) {
-            tags.push(tag);
-        }
-    }
-    tags.sort_unstable();
+    let tags = comparison.lines.iter().flat_map(|line| &line.tags);
+    let tags: BTreeSet<&str> = tags.map(String::as_str).collect();
     for tag in &tags {
         let lines: Vec<&BenchmarkLine> =
             comparison.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();

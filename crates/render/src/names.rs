@@ -25,6 +25,17 @@ pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
     rows.iter_mut().zip(short).for_each(|(row, name)| row[0] = name);
 }
 
+/// Each item once, in the order of first use.
+pub(super) fn each_once<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
+}
+
 /// The labels in at most `columns` columns each, no two alike. If the usual cut in the middle makes two of them alike,
 /// their common beginning is left out. Identical labels are numbered.
 pub fn distinct(labels: &[&str], columns: usize) -> Vec<String> {

@@ -6,6 +6,7 @@ mod launches;
 use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, name, shorten, width};
+use crate::names::each_once;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::table::GAP;
@@ -51,12 +52,7 @@ pub fn stats(statistics: Statistics<'_>) -> String {
         return arms_table(statistics);
     }
     let mut out = String::new();
-    let mut names: Vec<&Option<String>> = Vec::new();
-    for benchmark in plan.arms.iter().map(|arm| &arm.benchmark) {
-        if names.contains(&benchmark) {
-            continue;
-        }
-        names.push(benchmark);
+    for benchmark in each_once(plan.arms.iter().map(|arm| &arm.benchmark)) {
         let these = arms.iter().filter(|arm| plan.arms[arm.arm].benchmark == *benchmark);
         let these: Vec<ArmSummary> = these.cloned().collect();
         let gap = if out.is_empty() { "" } else { "\n" };
@@ -285,13 +281,8 @@ fn t0_decimals(unit: DisplayUnit, arm: &ArmSummary) -> Option<Option<usize>> {
 
 /// Names of the arms' metrics, except wall time.
 fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for metric in arms.iter().flat_map(|arm| &arm.metrics) {
-        if metric.name != "wall" && !names.contains(&metric.name.as_str()) {
-            names.push(&metric.name);
-        }
-    }
-    names
+    let names = arms.iter().flat_map(|arm| &arm.metrics).map(|metric| metric.name.as_str());
+    each_once(names.filter(|name| *name != "wall"))
 }
 
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::names::each_once;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, percent, unit_of_metric};
 use crate::{activity, t0};
@@ -106,12 +107,8 @@ pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
 
 /// All metrics of the group's arms; `None` if wall time is the only one.
 pub(super) fn metrics(plan: &Plan, arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
-    let mut names: Vec<&str> = Vec::new();
-    for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {
-        if !names.contains(&metric.name.as_str()) {
-            names.push(&metric.name);
-        }
-    }
+    let all = arms.iter().flat_map(|(_, arm)| &arm.metrics);
+    let names = each_once(all.map(|metric| metric.name.as_str()));
     if names.iter().all(|name| *name == "wall") {
         return None;
     }

@@ -6,7 +6,7 @@ use formats::SummaryStatistics;
 
 use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
-use crate::names::cut_names;
+use crate::names::{cut_names, each_once};
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
@@ -59,15 +59,9 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
 
 /// The name of the main numbers: `t0`, or `t0 or median` where the benchmarks compare different quantities.
 pub(crate) fn location(record: &Record) -> String {
-    let mut names: Vec<&str> = Vec::new();
     let plans = record.parts.iter().map(|part| &part.header.plan);
-    for plan in plans.chain(record.parts.is_empty().then_some(&record.header.plan)) {
-        let name = QuantityWords::of(plan).location(plan);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(" or ")
+    let plans = plans.chain(record.parts.is_empty().then_some(&record.header.plan));
+    each_once(plans.map(|plan| QuantityWords::of(plan).location(plan))).join(" or ")
 }
 
 /// The number of benchmarks with each verdict, and the geometric mean of their ratios if all compare one quantity. `None`
@@ -121,7 +115,7 @@ fn compared(
     page: &SummaryContext<'_>,
     comparison: &Comparison,
     judgement: &Judgement,
-    programs: &[String],
+    programs: &[&str],
 ) -> ([String; 4], anstyle::Style) {
     let old = &page.analysis.arms[comparison.reference];
     let (ratio, word) = ranked::ratio_and_word(&comparison.evidence, judgement, page.plan);
@@ -166,14 +160,8 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
 }
 
 /// Distinct labels of the variants, in the order of the plan.
-fn programs(page: &SummaryContext<'_>) -> Vec<String> {
-    let mut programs: Vec<String> = Vec::new();
-    for arm in page.candidates() {
-        if !programs.contains(&arm.label) {
-            programs.push(arm.label.clone());
-        }
-    }
-    programs
+fn programs<'a>(page: &SummaryContext<'a>) -> Vec<&'a str> {
+    each_once(page.candidates().map(|arm| arm.label.as_str()))
 }
 
 /// The quantity that is compared if all benchmarks of a program are compared together.

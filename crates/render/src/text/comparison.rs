@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use crate::budget::to_decide;
 use crate::columns::{COLUMNS, columns, shorten, width, wrap};
 use crate::depth::Depth;
+use crate::names::each_once;
 use crate::quantity::QuantityWords;
 use crate::ratios::{
     exact_percent, ratio_and_interval, ratio_text, repeats, shape_text, tested_ratio,
@@ -304,8 +305,7 @@ pub(crate) fn margin(policy: DecisionRule) -> String {
 
 /// Why tests are missing. Each reason is told once, with the fewest and the most pairs of all that have it.
 pub(crate) fn no_tests(reasons: &[NoTest], plan: &Plan) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for &reason in reasons {
+    let text = |&reason: &NoTest| {
         let is_alike = |it: &&NoTest| discriminant(*it) == discriminant(&reason);
         let alike = reasons.iter().filter(is_alike).filter_map(|it| it.n_pairs());
         let fewest = alike.clone().min().unwrap_or(0);
@@ -313,17 +313,14 @@ pub(crate) fn no_tests(reasons: &[NoTest], plan: &Plan) -> String {
             Some(most) if most > fewest => format!("{fewest} to {most}"),
             _ => fewest.to_string(),
         };
-        let text = match reason {
+        match reason {
             NoTest::TooFewPairs { need, .. } if plan.valgrind().is_some() => format!(
                 "a verdict needs {AGREEING_RUNS} counts of each that agree, or {need}; there are {have}"
             ),
             _ => no_test_of(reason, &have, plan.policy),
-        };
-        if !told.contains(&text) {
-            told.push(text);
         }
-    }
-    told.join("; ")
+    };
+    each_once(reasons.iter().map(text)).join("; ")
 }
 
 /// Why a test is missing.
