@@ -274,6 +274,11 @@ impl ArmSummary {
         left_out.map(|it| it.stalled_mean_ns / it.wall_mean_ns).or(sliced.wait_share)
     }
 
+    /// The summary of the metric with this name; `None` if no run has it.
+    pub fn metric(&self, name: &str) -> Option<&MetricSummary> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+
     /// t0 minus the control's, if there is one. Where that is only a limit, the limit of the whole.
     pub fn net_t0(&self) -> Option<UncertainValue> {
         self.net.and_then(|net| net.t0).or(self.times.as_ref().map(|times| times.t0))

@@ -2,7 +2,7 @@
 
 use crate::units::{UnitKind, kind_of, kind_of_unit};
 use analysis::verdict::Judgement;
-use analysis::{Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, UncertainValue};
+use analysis::{Analysis, ArmSummary, Evidence, RatioInterval, UncertainValue};
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
 use record::plan::{Arm, Plan};
@@ -75,7 +75,7 @@ impl ExportMetric {
                 max: net(times.max),
             });
         }
-        let metric: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        let metric = arm.metric(self.name)?;
         let net = |base: f64| (base - self.subtracted) / self.size;
         Some(ExportSummary {
             count: metric.n,
@@ -117,7 +117,7 @@ pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<Uncerta
 fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
     let of_control = || {
         let control = analysis.arms.get(record.header.plan.control?.arm)?;
-        control.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.mean)
+        Some(control.metric(name)?.mean)
     };
     if matches!(name, CPU | "user" | "sys") { of_control().unwrap_or(0.0) } else { 0.0 }
 }

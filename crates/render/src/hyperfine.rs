@@ -340,10 +340,8 @@ impl<'a> ResultV1<'a> {
     fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
         let arm = series.planned();
         let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
-        let mean_s = |name: &str| {
-            let metric = summary.metrics.iter().find(|metric| metric.name == name);
-            metric.map_or(0.0, |metric| metric.mean / SECOND_NS)
-        };
+        let mean_s =
+            |name: &str| summary.metric(name).map_or(0.0, |metric| metric.mean / SECOND_NS);
         let has_memory = series.record.rows.has(Metric::MaxrssKib);
         let memory = |row: &Row| match row.get(Metric::MaxrssKib) {
             Some(kib) => RunCell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),

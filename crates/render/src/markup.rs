@@ -107,8 +107,7 @@ struct MetricColumn<'a> {
 
 impl MetricColumn<'_> {
     fn mean(&self, arm: &ArmSummary) -> Option<String> {
-        let metric = arm.metrics.iter().find(|metric| metric.name == self.name)?;
-        Some(self.unit.number(metric.mean, None))
+        Some(self.unit.number(arm.metric(self.name)?.mean, None))
     }
 }
 
@@ -124,10 +123,7 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
         return Vec::new();
     }
     let column = |choice: &'a MetricChoice| {
-        let of_arm = |arm: &ArmSummary| {
-            Some(arm.metrics.iter().find(|metric| metric.name == choice.name)?.mean)
-        };
-        let means = results(analysis).filter_map(of_arm);
+        let means = results(analysis).filter_map(|arm| Some(arm.metric(&choice.name)?.mean));
         let unit = unit_of_metric(&record.header.plan, &choice.name, means);
         MetricColumn { name: &choice.name, unit }
     };

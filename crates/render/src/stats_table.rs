@@ -286,8 +286,7 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
 }
 
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
-    let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
-    let metrics: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
+    let metrics: Vec<Option<&MetricSummary>> = arms.iter().map(|arm| arm.metric(name)).collect();
     let means = metrics.iter().flatten().map(|metric| metric.mean);
     let unit = unit_of_metric(plan, name, means);
     let statistics: [(String, Field<MetricSummary, f64>); 4] = [
@@ -297,8 +296,8 @@ fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary]
         ("  max".into(), |metric| metric.max),
     ];
     for (name, value) in statistics {
-        let cell = |metric: &Option<MetricSummary>| {
-            metric.as_ref().map_or_else(String::new, |metric| unit.number(value(metric), None))
+        let cell = |metric: &Option<&MetricSummary>| {
+            metric.map_or_else(String::new, |metric| unit.number(value(metric), None))
         };
         lines.push(StatisticLine { name, cells: metrics.iter().map(cell).collect() });
     }

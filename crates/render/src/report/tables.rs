@@ -6,7 +6,7 @@ use crate::names::each_once;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, percent, unit_of_metric};
 use crate::{activity, t0};
-use analysis::{Activity, ArmSummary, ComparedTime, ComparedTimes, MetricSummary, RunCount};
+use analysis::{Activity, ArmSummary, ComparedTime, ComparedTimes, RunCount};
 use record::plan::Plan;
 
 /// More arms are rows instead of columns.
@@ -78,10 +78,6 @@ pub(super) fn times(
     beside.into_iter().chain(own.into_iter().flatten()).collect()
 }
 
-fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
-    arm.metrics.iter().find(|metric| metric.name == name)
-}
-
 /// The counts of the arms with rates; `None` if no arm has counts.
 pub(super) fn counts(arms: &[(String, &Activity)]) -> Option<MetricTable> {
     let first = arms.first()?.1;
@@ -115,12 +111,12 @@ pub(super) fn metrics(plan: &Plan, arms: &[(String, &ArmSummary)]) -> Option<Met
     let units: Vec<DisplayUnit> = names
         .iter()
         .map(|name| {
-            let means = arms.iter().filter_map(|(_, arm)| Some(find(arm, name)?.mean));
+            let means = arms.iter().filter_map(|(_, arm)| Some(arm.metric(name)?.mean));
             unit_of_metric(plan, name, means)
         })
         .collect();
     let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {
-        let Some(metric) = find(arm, name) else { return MetricCell::default() };
+        let Some(metric) = arm.metric(name) else { return MetricCell::default() };
         let sd = metric.sd.filter(|sd| *sd > 0.0);
         let decimals = sd.and_then(|sd| unit.decimals(metric.mean, Some(sd)));
         let spread = sd.map(|sd| unit.number(sd, decimals));

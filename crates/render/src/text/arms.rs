@@ -8,8 +8,8 @@ use crate::text::SummaryContext;
 use crate::units::{DisplayUnit, kind_of, percent, unit_of_metric};
 use crate::{slow_tail, t0, uncertain};
 use analysis::{
-    ArmSummary, ComparedTime, InterruptionSummary, MetricSummary, SLOW_TAIL, SliceSummary,
-    TimeSummary, UncertainValue, throughput,
+    ArmSummary, ComparedTime, InterruptionSummary, SLOW_TAIL, SliceSummary, TimeSummary,
+    UncertainValue, throughput,
 };
 use model::values::Clock;
 use record::plan::Role;
@@ -33,7 +33,7 @@ impl MetricUnits {
         };
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != headline);
         let unit_of = |name: &str| {
-            let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
+            let means = page.candidates().filter_map(|arm| Some(arm.metric(name)?.mean));
             unit_of_metric(page.plan, name, means)
         };
         Self(shown.map(|shown| (shown.name.clone(), unit_of(&shown.name))).collect())
@@ -43,10 +43,6 @@ impl MetricUnits {
     pub(super) fn items(&self, arm: &ArmSummary) -> Vec<String> {
         self.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect()
     }
-}
-
-fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
-    arm.metrics.iter().find(|metric| metric.name == name)
 }
 
 /// Appends label, t0, the spread, the other metrics and the histogram line.
@@ -267,7 +263,7 @@ pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
 /// The mean of a metric, and the number of runs with it, if some lack it. Medians say little about CPU times, which the
 /// kernel counts in ticks; also, only means add up.
 fn value(arm: &ArmSummary, name: &str, unit: DisplayUnit) -> Option<String> {
-    let metric = find(arm, name)?;
+    let metric = arm.metric(name)?;
     let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));
     let some = if metric.n == arm.n_runs { String::new() } else { format!(" ({} runs)", metric.n) };
     Some(text + &some)
