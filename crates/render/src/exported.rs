@@ -62,29 +62,17 @@ impl ExportMetric {
 
     /// The summary of one arm's runs; `None` if none has this metric.
     pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
-        if let Some(times) =
-            arm.times.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
-        {
-            let net = |base: f64| (base - self.subtracted) / self.size;
-            return Some(ExportSummary {
-                count: arm.n_runs,
-                mean: net(times.mean.value),
-                stddev: times.sd.map(|sd| sd / self.size),
-                median: net(times.median.value),
-                min: net(times.min),
-                max: net(times.max),
-            });
-        }
-        let metric = arm.metric(self.name)?;
-        let net = |base: f64| (base - self.subtracted) / self.size;
-        Some(ExportSummary {
-            count: metric.n,
-            mean: net(metric.mean),
-            stddev: metric.sd.map(|sd| sd / self.size),
-            median: net(metric.median),
-            min: net(metric.min),
-            max: net(metric.max),
-        })
+        let times = arm.times.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some());
+        let (count, sd, base) = match times {
+            Some(it) => (arm.n_runs, it.sd, [it.mean.value, it.median.value, it.min, it.max]),
+            None => {
+                let it = arm.metric(self.name)?;
+                (it.n, it.sd, [it.mean, it.median, it.min, it.max])
+            }
+        };
+        let [mean, median, min, max] = base.map(|base| (base - self.subtracted) / self.size);
+        let stddev = sd.map(|sd| sd / self.size);
+        Some(ExportSummary { count, mean, stddev, median, min, max })
     }
 }
 
