@@ -116,16 +116,22 @@ pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
     ExportMetric::new("wall", "time_wall_clock", subtracted)
 }
 
+/// User and system time together, if the record has both.
+fn cpu(record: &Record, analysis: &Analysis) -> Option<ExportMetric> {
+    let has_cpu = record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs);
+    let new = || ExportMetric::new(CPU, HYPERFINE_CPU, control_cpu_ns(record, analysis, CPU));
+    has_cpu.then(new)
+}
+
 /// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order.
 pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let rows = &record.rows;
-    let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
     let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
     let others = others
         .filter_map(|info| Some(ExportMetric::new(info.name, info.hyperfine?, cpu_ns(info.name))));
-    let cpu = has_cpu.then(|| ExportMetric::new(CPU, HYPERFINE_CPU, cpu_ns(CPU)));
+    let cpu = cpu(record, analysis);
     std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
 }
 
@@ -136,27 +142,15 @@ pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMe
         if list.iter().any(|exported| exported.name == shown.name) {
             continue;
         }
-        if shown.name == VALUE {
-            list.push(ExportMetric::new(VALUE, VALUE, 0.0));
-        } else if shown.name == CPU {
-            if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
-                list.push(ExportMetric::new(
-                    CPU,
-                    HYPERFINE_CPU,
-                    control_cpu_ns(record, analysis, CPU),
-                ));
-            }
-        } else if let Some(metric) =
-            Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
-        {
-            let info = metric.info();
-            let subtracted = control_cpu_ns(record, analysis, info.name);
-            list.push(ExportMetric::new(
-                info.name,
-                info.hyperfine.unwrap_or(info.name),
-                subtracted,
-            ));
-        }
+        list.extend(match shown.name.as_str() {
+            VALUE => Some(ExportMetric::new(VALUE, VALUE, 0.0)),
+            CPU => cpu(record, analysis),
+            name => Metric::from_name(name).filter(|it| record.rows.has(*it)).map(|it| {
+                let (name, key) = (it.info().name, it.info().hyperfine);
+                let subtracted = control_cpu_ns(record, analysis, name);
+                ExportMetric::new(name, key.unwrap_or(name), subtracted)
+            }),
+        });
     }
     list
 }
