@@ -183,31 +183,17 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
 }
 
 /// Indices of each arm's measured runs, found in one pass.
-pub(super) struct RowsByArm {
-    /// Start of each arm's rows in `indices`; the last element is the end.
-    starts: Vec<usize>,
-    indices: Vec<u32>,
-}
+pub(super) struct RowsByArm(Vec<Vec<u32>>);
 
 impl RowsByArm {
     pub(super) fn new(record: &Record) -> Self {
         let rows = &record.rows;
-        let measured = || (0..rows.len()).filter(|&index| rows.is_measurement(index));
-        let mut starts = vec![0; record.header.plan.arms.len() + 1];
-        for index in measured() {
-            starts[rows.arm(index) + 1] += 1;
+        let mut by_arm = vec![Vec::new(); record.header.plan.arms.len()];
+        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+            let step = u32::try_from(index).expect("steps are counted in u32");
+            by_arm[rows.arm(index)].push(step);
         }
-        for arm in 1..starts.len() {
-            starts[arm] += starts[arm - 1];
-        }
-        let mut next = starts.clone();
-        let mut indices = vec![0; starts[starts.len() - 1]];
-        for index in measured() {
-            let slot = &mut next[rows.arm(index)];
-            indices[*slot] = u32::try_from(index).expect("steps are counted in u32");
-            *slot += 1;
-        }
-        Self { starts, indices }
+        Self(by_arm)
     }
 
     /// The measured runs of one arm in the order of execution.
@@ -216,8 +202,6 @@ impl RowsByArm {
         record: &'a Record,
         arm: usize,
     ) -> impl Iterator<Item = Row> + 'a {
-        self.indices[self.starts[arm]..self.starts[arm + 1]]
-            .iter()
-            .map(|&index| record.rows.row(index as usize))
+        self.0[arm].iter().map(|&index| record.rows.row(index as usize))
     }
 }
