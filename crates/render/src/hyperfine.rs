@@ -326,7 +326,8 @@ struct ResultV1<'a> {
     system: f64,
     min: f64,
     max: f64,
-    times: NetWallTimes<'a>,
+    /// Wall times net of the control, s.
+    times: RunColumn<'a, Box<dyn Fn(&Row) -> RunCell + 'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_usage_byte: Option<RunColumn<'a>>,
     exit_codes: RunColumn<'a>,
@@ -347,6 +348,7 @@ impl<'a> ResultV1<'a> {
             Some(kib) => RunCell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),
             None => RunCell::Missing,
         };
+        let net_wall = move |row: &Row| wall.value(row).map_or(RunCell::Missing, RunCell::Number);
         Some(Self {
             command: arm.label(),
             mean,
@@ -356,7 +358,7 @@ impl<'a> ResultV1<'a> {
             system: mean_s("sys"),
             min,
             max,
-            times: NetWallTimes { series, wall },
+            times: RunColumn { series, cell: Box::new(net_wall) },
             memory_usage_byte: has_memory.then(|| series.column(memory)),
             exit_codes: series.column(|row| RunCell::Integer(row.shell_exit().into())),
             parameters: arm
@@ -366,19 +368,6 @@ impl<'a> ResultV1<'a> {
                 .collect(),
             stillwell: ResultFields::new(series, summary),
         })
-    }
-}
-
-/// Wall times net of the control, s.
-struct NetWallTimes<'a> {
-    series: ArmRuns<'a>,
-    wall: &'a ExportMetric,
-}
-
-impl Serialize for NetWallTimes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cell = |row: &Row| self.wall.value(row).map_or(RunCell::Missing, RunCell::Number);
-        RunColumn { series: self.series, cell }.serialize(serializer)
     }
 }
 
