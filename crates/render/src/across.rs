@@ -6,7 +6,7 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, one_line, shorten, wrap};
+use crate::columns::{COLUMNS, one_line, shorten, wrap, wrap_headline};
 use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
 };
@@ -14,7 +14,6 @@ use crate::document::{self, DocumentBody};
 use crate::files::bound_word;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
-use crate::styles::paint;
 use crate::text::{comparison, no_test};
 use crate::units::unit_of_walls;
 use crate::{Styles, distributions, t0};
@@ -135,11 +134,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
         Evidence::None { because } => format!("{name}: {}", no_test(*because, plan.policy)),
         Evidence::Paired(_) => return,
     };
-    let mut lines = String::new();
-    wrap(&mut lines, "", 0, &text);
-    for line in lines.lines() {
-        writeln!(out, "{}", paint(styles.attention, line)).ok();
-    }
+    wrap_headline(out, styles.attention, &text);
 }
 
 /// What limits make of the ratio. A limit among past sessions makes their median one.

@@ -5,7 +5,7 @@ mod ratios;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::columns::{COLUMNS, one_line, shorten, wrap};
+use crate::columns::{COLUMNS, one_line, shorten, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -275,11 +275,7 @@ fn failure(out: &mut String, record: &Record, reason: Option<EndReason>, styles:
     }
     let (what, stderr) = last_failure(record);
     let text = format!("FAILED: {what}; every finished run is kept");
-    let mut lines = String::new();
-    wrap(&mut lines, "", 0, &text);
-    for line in lines.lines() {
-        writeln!(out, "{}", paint(styles.attention, line)).ok();
-    }
+    wrap_headline(out, styles.attention, &text);
     let n_lines = stderr.lines().count();
     for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
         writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
