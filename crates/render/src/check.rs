@@ -12,6 +12,7 @@ use crate::document::{self, DocumentBody};
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::table::cells;
+use crate::units::counted;
 use crate::{Styles, notes, outliers, table, uncertain};
 use analysis::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
@@ -90,13 +91,12 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let unstable: Vec<String> =
         with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
     let n_unknown = with(Steadiness::TooFewRuns).count() + with(Steadiness::UnfitTimes).count();
-    let commands = |n: usize| if n == 1 { "1 command".into() } else { format!("{n} commands") };
     if unstable.is_empty() {
         let (style, text) = match n_unknown {
-            0 => (styles.same, format!("Stable: {}.", commands(n))),
+            0 => (styles.same, format!("Stable: {}.", counted(n, "command"))),
             k => {
-                let text =
-                    format!("Not known of {}: the check needs {RUNS_MIN} runs.", commands(k));
+                let of = counted(k, "command");
+                let text = format!("Not known of {of}: the check needs {RUNS_MIN} runs.");
                 (styles.attention, text)
             }
         };

@@ -360,8 +360,7 @@ pub(super) fn size_of(fraction: f64) -> String {
 }
 
 fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
-    let runs = if n_runs == 1 { "run" } else { "runs" };
-    format!("{n} of {n_runs} {runs} of {}", command(plan, arm))
+    format!("{n} of {} of {}", units::counted(n_runs, "run"), command(plan, arm))
 }
 
 /// Widest name of a command in a note, columns.

@@ -128,9 +128,8 @@ fn launch_heading(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Strin
         Some(Calibration::WarmupsAgain(n)) => return again("warm-ups, again", n.to_string()),
         None => {}
     }
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut items =
-        vec![count(launch.warmups.len(), "warm-up"), count(launch.values.len(), "value")];
+        vec![counted(launch.warmups.len(), "warm-up"), counted(launch.values.len(), "value")];
     let range = launch.first_value..launch.first_value + launch.values.len();
     let own = benchmark.loops.get(range).unwrap_or_default();
     match (own.iter().min(), own.iter().max()) {
@@ -334,8 +333,7 @@ pub struct BenchmarkDuration {
 /// The output of `slowest`. `list` is sorted.
 pub fn slowest(list: &[BenchmarkDuration]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
-        let values =
-            format!("{} value{}", took.n_values, if took.n_values == 1 { "" } else { "s" });
+        let values = counted(took.n_values, "value");
         vec![(index + 1).to_string(), name(&took.name, 50), short_time(took.took_ns), values]
     });
     table::plain(rows.collect(), &[0, 2, 3])

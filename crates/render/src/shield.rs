@@ -1,5 +1,6 @@
 //! Describes a shield in words.
 
+use crate::units::counted;
 use host::shield::{Isolation, ShieldKind};
 use model::values::name_cpus;
 
@@ -40,9 +41,7 @@ fn by(isolation: &Isolation) -> String {
 
 /// The tasks, kernel threads and interrupts that may still run on the CPUs.
 fn left(isolation: &Isolation) -> Option<String> {
-    let count = |n: u32, what: &str| {
-        (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }))
-    };
+    let count = |n: u32, what: &str| (n > 0).then(|| counted(n as usize, what));
     let left: Vec<String> = [
         count(isolation.n_tasks_left, "task"),
         count(isolation.n_kernel_threads_left, "kernel thread"),
@@ -79,8 +78,8 @@ pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
 
 /// States the number of files that the shield changed.
 pub fn turned(n_set: usize) -> String {
-    let files = if n_set == 1 { "file" } else { "files" };
-    format!("{n_set} {files} changed for it; `stillwell shield off` puts everything back\n")
+    let files = counted(n_set, "file");
+    format!("{files} changed for it; `stillwell shield off` puts everything back\n")
 }
 
 /// The process for whose time a shield was made.

@@ -18,6 +18,7 @@ use crate::conclusion::{Conclusion, FinalVerdict, tune_now};
 use crate::document::{Document, DocumentBody};
 use crate::json::pretty;
 use crate::styles::paint;
+use crate::units::counted;
 use host::{CorePair, CpusFrom, Standing, SystemReport};
 use model::values::{format_cpu_list, name_cpus};
 
@@ -75,7 +76,6 @@ pub fn text(report: &SystemReport, detail: SystemDetail, styles: &Styles) -> Str
 fn conclusion(out: &mut String, report: &SystemReport, styles: &Styles) {
     let count = |standing| report.standing(standing).count();
     let (open, by_hand) = (count(Standing::NotTuned), count(Standing::ByHand));
-    let settings = |n: usize| if n == 1 { "1 setting".into() } else { format!("{n} settings") };
     let (style, first) = match open {
         0 => (styles.same, "Nothing is left to tune while the machine runs.".to_owned()),
         1 => (styles.attention, "1 setting adds noise and can be changed now.".to_owned()),
@@ -88,8 +88,8 @@ fn conclusion(out: &mut String, report: &SystemReport, styles: &Styles) {
     }
     if by_hand > 0 {
         let need = if by_hand == 1 { "needs" } else { "need" };
-        writeln!(out, "{} {need} a reboot or a decision of yours: see below", settings(by_hand))
-            .ok();
+        let settings = counted(by_hand, "setting");
+        writeln!(out, "{settings} {need} a reboot or a decision of yours: see below").ok();
     }
 }
 

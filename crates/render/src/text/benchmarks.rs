@@ -11,7 +11,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
-use crate::units::{DisplayUnit, unit_of_arm, unit_of_name};
+use crate::units::{DisplayUnit, counted, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
 use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
@@ -86,11 +86,10 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     ];
     let said: Vec<String> =
         all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    let what = if n == 1 { "benchmark" } else { "benchmarks" };
     let text = match &programs[..] {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
-            let what = together(page).unwrap_or_else(|| format!("{n} {what}"));
+            let what = together(page).unwrap_or_else(|| counted(n, "benchmark"));
             let noun = match is_mixed(page.judged.record) {
                 true => Some("several quantities"),
                 false => page.quantity.noun(),
