@@ -37,20 +37,16 @@ pub fn text(breakdown: &Breakdown) -> String {
     out.push('\n');
     if breakdown.arms.len() > 1 {
         out += &plain(differences(breakdown), &[1, 2, 3, 4]);
-        if !breakdown.with_callees.is_empty() {
-            out.push_str("\nwith what they call:\n");
-            out += &plain(with_callees(breakdown), &[1, 2, 3, 4]);
-        }
     } else {
         out += &plain(times(breakdown), &[1, 2]);
         let n_hidden = breakdown.functions.len().saturating_sub(N_PROFILE_ROWS);
         if n_hidden > 0 {
             writeln!(out, "{n_hidden} smaller functions are left out; --json has them").ok();
         }
-        if !breakdown.with_callees.is_empty() {
-            out.push_str("\nwith what they call:\n");
-            out += &plain(times_with_callees(breakdown), &[1, 2]);
-        }
+    }
+    if !breakdown.with_callees.is_empty() {
+        out.push_str("\nwith what they call:\n");
+        out += &plain(with_callees(breakdown), &[1, 2, 3, 4]);
     }
     let counts = counts::table(breakdown, N_PROFILE_ROWS);
     if counts.len() > 1 {
@@ -146,18 +142,15 @@ fn differences(breakdown: &Breakdown) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(parts).collect()
 }
 
-/// A row for each function whose total with callees differs.
+/// A row for each function whose total with callees differs, or is large in the only program. Python's functions come
+/// before the interpreter's.
 fn with_callees(breakdown: &Breakdown) -> Vec<Vec<String>> {
     let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    let parts = callers(breakdown);
-    parts.map(|part| difference(breakdown, name(part, columns), &part.time)).collect()
-}
-
-/// The functions for the list with callees. Python's functions come before the interpreter's.
-fn callers(breakdown: &Breakdown) -> impl Iterator<Item = &FunctionPart> {
-    let (python, others): (Vec<_>, Vec<_>) =
+    let row = if breakdown.arms.len() > 1 { difference } else { time };
+    let (python, others): (Vec<&FunctionPart>, Vec<&FunctionPart>) =
         breakdown.with_callees.iter().partition(|part| is_python(part));
-    python.into_iter().chain(others).take(N_PROFILE_ROWS)
+    let shown = python.into_iter().chain(others).take(N_PROFILE_ROWS);
+    shown.map(|part| row(breakdown, name(part, columns), &part.time)).collect()
 }
 
 fn unit(breakdown: &Breakdown) -> DisplayUnit {
@@ -190,12 +183,6 @@ fn times(breakdown: &Breakdown) -> Vec<Vec<String>> {
     std::iter::once(cells(&["", &heading, "share"]))
         .chain(shown.map(|(_, (name, part))| time(breakdown, name, part)))
         .collect()
-}
-
-/// A row for each function of one program with the largest totals with callees.
-fn times_with_callees(breakdown: &Breakdown) -> Vec<Vec<String>> {
-    let columns = wide().saturating_sub(NUMBER_COLUMNS).max(NAME_COLUMNS_MIN);
-    callers(breakdown).map(|part| time(breakdown, name(part, columns), &part.time)).collect()
 }
 
 fn time(breakdown: &Breakdown, name: String, part: &TimePart) -> Vec<String> {

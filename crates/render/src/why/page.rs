@@ -12,7 +12,7 @@ use crate::columns::{for_page, width};
 use crate::report::{embedded, filled, policy};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
-use crate::why::{N_PROFILE_ROWS, counts, differences, times, times_with_callees, with_callees};
+use crate::why::{N_PROFILE_ROWS, counts, differences, times, with_callees};
 use measure::profile::breakdown::Breakdown;
 use measure::profile::flame::FlameGraph;
 
@@ -68,7 +68,7 @@ fn write_in_full(to: &mut dyn Write, breakdown: &Breakdown, graph: &FlameGraph) 
         }
     }
     let heading = table.remove(0);
-    let callees = if is_pair { with_callees(breakdown) } else { times_with_callees(breakdown) };
+    let callees = with_callees(breakdown);
     let for_browser = |table: Vec<Vec<String>>| -> Vec<Vec<String>> {
         table.into_iter().map(|row| row.iter().map(|it| it.replace("+-", "±")).collect()).collect()
     };
