@@ -12,8 +12,8 @@ use model::prose::{OptionName, prose};
 use record::plan::Plan;
 use record::{Record, Survivors};
 
-/// Maximum number of quoted lines of standard error.
-const STDERR_LINES_MAX: usize = 10;
+/// Maximum number of quoted lines of a stream.
+const LINES_MAX: usize = 10;
 
 /// Where the user sees the end of a failed run's standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,15 +158,19 @@ fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
 }
 
 fn tail(stderr: &str) -> String {
-    let lines: Vec<&str> = stderr.trim_end().lines().collect();
-    let from = lines.len().saturating_sub(STDERR_LINES_MAX);
-    let lines: String =
-        lines[from..].iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
+    let lines = last_lines(stderr);
     if lines.is_empty() {
         "; the command wrote nothing to standard error".into()
     } else {
         format!("; the command said:{lines}")
     }
+}
+
+/// The last lines of a stream, each quoted below the one before.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+    last.iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect()
 }
 
 /// Maximum columns of a quoted line. Lines of a traceback are long, and binary output has no line ends.

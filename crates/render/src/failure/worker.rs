@@ -2,16 +2,12 @@
 
 use std::io::{self, ErrorKind};
 
-use crate::failure::{LINE_MAX, exit_in_words};
+use crate::failure::{exit_in_words, last_lines};
 use crate::remedies::Audience;
-use crate::shorten;
 use host::sys::Stage;
 use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use model::prose::{Prose, prose};
 use model::words::reason;
-
-/// Maximum number of quoted lines of each stream.
-const LINES_MAX: usize = 10;
 
 /// Formats the message for the end of the output.
 /// `arm` names the arm, for example `command 2 ("./bench")`. `kept` tells where the earlier measurements are.
@@ -129,11 +125,9 @@ fn end_of(output_tail: &OutputTail) -> String {
     for (text, stream) in
         [(&output_tail.stdout, "standard output"), (&output_tail.stderr, "standard error")]
     {
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+        let last = last_lines(text);
         if !last.is_empty() {
-            shown += &format!("; its {stream} ended with:");
-            last.iter().for_each(|line| shown += &format!("\n  | {}", shorten(line, LINE_MAX)));
+            shown += &format!("; its {stream} ended with:{last}");
         }
     }
     shown
