@@ -1,6 +1,6 @@
 //! The table of CPUs, one a line, like `lscpu -a -e`.
 
-use crate::system::heading;
+use crate::system::{grouped, heading};
 use crate::{Styles, table, uncertain};
 use host::{CpuRow, Recommendation};
 use model::values::format_cpu_list;
@@ -46,18 +46,11 @@ const HEADINGS: [&str; 10] =
 
 /// Groups CPUs that differ only in number, core and interrupts.
 fn alike(rows: &[CpuRow], is_recommended: impl Fn(&CpuRow) -> bool) -> Vec<Vec<&CpuRow>> {
-    let mut groups: Vec<Vec<&CpuRow>> = Vec::new();
-    for row in rows {
-        let key = |row: &CpuRow| {
-            let place = (row.online, row.socket, row.node, row.max_khz, row.class);
-            (place, row.isolated, row.nohz, row.allowed, is_recommended(row))
-        };
-        match groups.iter_mut().find(|group| key(group[0]) == key(row)) {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
-        }
-    }
-    groups
+    let keyed = rows.iter().map(|row| {
+        let place = (row.online, row.socket, row.node, row.max_khz, row.class);
+        ((place, row.isolated, row.nohz, row.allowed, is_recommended(row)), row)
+    });
+    grouped(keyed).into_iter().map(|(_, group)| group).collect()
 }
 
 fn line(group: &[&CpuRow], is_recommended: bool) -> [String; 10] {

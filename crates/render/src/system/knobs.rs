@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::Styles;
 use crate::columns::wrap;
-use crate::system::{SystemDetail, heading, words};
+use crate::system::{SystemDetail, grouped, heading, words};
 use host::knobs::{Confidence, Format, Knob, Reading, State};
 use host::{KnobReport, Standing, SystemReport};
 use model::values::format_cpu_list;
@@ -72,15 +72,7 @@ pub(super) fn hidden(out: &mut String, report: &SystemReport) {
 
 /// One line for each reason: a read-only file system is one fact, however many knobs it affects.
 fn refused<'a>(out: &mut String, knobs: impl Iterator<Item = &'a KnobReport>) {
-    let mut reasons: Vec<(String, Vec<&KnobReport>)> = Vec::new();
-    for knob in knobs {
-        let why = state(knob.knob, &knob.reading);
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, knobs)) => knobs.push(knob),
-            None => reasons.push((why, vec![knob])),
-        }
-    }
-    for (why, knobs) in reasons {
+    for (why, knobs) in grouped(knobs.map(|it| (state(it.knob, &it.reading), it))) {
         if let [knob] = knobs[..] {
             line(out, knob, false);
             continue;

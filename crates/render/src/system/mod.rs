@@ -155,6 +155,18 @@ fn core_pairs(out: &mut String, report: &SystemReport) {
     }
 }
 
+/// Groups of equal keys, such as reasons, in order of first appearance.
+fn grouped<K: PartialEq, T>(all: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, one) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
+}
+
 /// Writes a heading and the action after it.
 fn heading(out: &mut String, styles: &Styles, title: &str, then: &str) {
     writeln!(out, "{}{then}", paint(styles.headline, title)).ok();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::system::grouped;
 use crate::units::counted;
 use host::journal::{self, Journal};
 use host::knobs::{Format, State};
@@ -73,18 +74,17 @@ pub fn turned(turned: &[KnobResult]) -> String {
         for foreign in &knob.foreign {
             line(name, &foreign.between_two_tunes());
         }
-        for (reason, settings) in by_reason(knob.failed.iter().map(|(it, why)| (it, why.as_str())))
-        {
+        for (reason, settings) in grouped(knob.failed.iter().map(|(it, why)| (why, it))) {
             let (first, others) = (settings[0], others(settings.len()));
             let (wanted, path) = (&first.wanted, &first.path);
             line(name, &format!("cannot write {wanted:?} to /{path}{others}: {reason}"));
         }
     }
     let refused = turned.iter().filter_map(|knob| match &knob.state {
-        State::CannotSet { why } => Some((knob.knob.name, why.as_str())),
+        State::CannotSet { why } => Some((why, knob.knob.name)),
         _ => None,
     });
-    for (reason, names) in by_reason(refused) {
+    for (reason, names) in grouped(refused) {
         match names[..] {
             [name] => line(name, &format!("cannot be set: {reason}")),
             _ => line(&(names.join(", ") + " "), &format!("cannot be set: {reason}")),
@@ -120,26 +120,13 @@ pub fn restored(restored: &Restoration) -> String {
     for path in &restored.gone {
         writeln!(text, "gone: /{path}").ok();
     }
-    for (reason, paths) in by_reason(restored.failed.iter().map(|(path, why)| (path, why.as_str())))
-    {
+    for (reason, paths) in grouped(restored.failed.iter().map(|(path, why)| (why, path))) {
         writeln!(text, "cannot put back /{}{}: {reason}", paths[0], others(paths.len())).ok();
     }
     for sentence in restored.waits() {
         writeln!(text, "{sentence}").ok();
     }
     text
-}
-
-/// Groups by reason, in order of first appearance. One cause is one line, however many files it affects.
-fn by_reason<'a, T>(all: impl Iterator<Item = (T, &'a str)>) -> Vec<(&'a str, Vec<T>)> {
-    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
-    for (one, why) in all {
-        match groups.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((why, vec![one])),
-        }
-    }
-    groups
 }
 
 fn others(n_files: usize) -> String {
