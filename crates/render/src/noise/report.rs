@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, shorten, wrap, wrap_headline};
 use crate::depth::Depth;
+use crate::histogram::block_of_eighths;
 use crate::noise::ledger::{brief_lines, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
-use crate::units::{counted, short_time};
+use crate::units::{counted, percent, short_time};
 use crate::{Styles, table, uncertain};
 use measure::noise::{CpuNoise, EDGES_NS, LoopClock, NoiseEvidence, NoiseReport};
 use model::values::name_cpus;
@@ -17,8 +18,6 @@ use model::values::name_cpus;
 const LEDGERS_MAX: usize = 4;
 /// CPUs in the short report.
 const CPUS_MAX: usize = 6;
-/// Column heights of the timeline.
-const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The answer, a line for each CPU, and the causes of lost time. In depth also each CPU's ledger, pauses and timeline,
 /// and the evidence.
@@ -153,12 +152,8 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
 /// Draws one column for each period; the largest share gets the highest. A column is blank only if its share is zero.
 fn timeline(shares: &[Option<f64>]) -> String {
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
-    let height = |share: f64| {
-        let steps = (HEIGHTS.len() - 1) as f64;
-        HEIGHTS[((share / largest * steps).ceil() as usize).min(HEIGHTS.len() - 1)]
-    };
     let column = |share: &Option<f64>| match share {
-        Some(share) if largest > 0.0 => height(*share),
+        Some(share) if largest > 0.0 => block_of_eighths((share / largest * 8.0).ceil() as u64),
         Some(_) => ' ',
         None => '?',
     };
@@ -272,10 +267,6 @@ fn clock(report: &NoiseReport) -> String {
             .ok();
     }
     text
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", uncertain::significant(share * 100.0, 2))
 }
 
 #[cfg(test)]
