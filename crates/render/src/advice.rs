@@ -48,16 +48,8 @@ pub fn conclude(advice: &Advice) -> Conclusion {
         false => FinalVerdict::NotTuned,
     };
     let effects = advice.steps.iter().filter_map(|step| {
-        let RatioInterval { ratio, lo, hi } = step.worth.time?;
-        Some(Effect {
-            name: step.name.clone(),
-            ratio: Some(ratio),
-            lo: Some(lo),
-            hi: Some(hi),
-            confidence: Some(1.0 - ALPHA),
-            smallest_visible: step.worth.visible,
-            ..Effect::default()
-        })
+        let effect = Effect::of_ratio(step.name.clone(), step.worth.time?, 1.0 - ALPHA);
+        Some(Effect { smallest_visible: step.worth.visible, ..effect })
     });
     let command = shell_words::split(&advice.command_line).unwrap_or_default();
     let next = (!advice.advised.is_empty()).then(|| measure_tuned(command));

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use analysis::verdict::Verdict;
-use analysis::{Disturbance, NoTest, SameDoubt, UncertainValue};
+use analysis::{Disturbance, NoTest, RatioInterval, SameDoubt, UncertainValue};
 use model::values::ValueUnit;
 
 pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
@@ -106,6 +106,13 @@ pub struct Effect {
 }
 
 impl Effect {
+    /// A ratio with its interval.
+    pub fn of_ratio(name: String, interval: RatioInterval, confidence: f64) -> Self {
+        let RatioInterval { ratio, lo, hi } = interval;
+        let [ratio, lo, hi, confidence] = [ratio, lo, hi, confidence].map(Some);
+        Self { name, ratio, lo, hi, confidence, ..Self::default() }
+    }
+
     /// A ratio whose interval alone decides. `alpha` is the probability that the interval misses.
     pub fn of_interval(
         name: &str,

@@ -69,29 +69,22 @@ pub fn comparison_effect(
     evidence: &Evidence,
     judgement: &Judgement,
 ) -> Effect {
-    let effect = Effect {
-        name,
-        against: Some(against),
-        verdict: Some(judgement.verdict),
-        no_test: judgement.no_test,
-        ..Effect::default()
-    };
-    match evidence {
+    let effect = match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.interval.unwrap_or(paired.ratio);
             Effect {
-                ratio: Some(shown.ratio),
-                lo: Some(shown.lo),
-                hi: Some(shown.hi),
-                confidence: Some(1.0 - paired.alpha),
                 smallest_visible: Some(paired.smallest_visible),
                 doubt: paired.doubt,
-                ..effect
+                ..Effect::of_ratio(name, shown, 1.0 - paired.alpha)
             }
         }
-        Evidence::Unpaired { ratio, .. } => Effect { ratio: Some(ratio.value), ..effect },
-        Evidence::None { .. } => effect,
-    }
+        Evidence::Unpaired { ratio, .. } => {
+            Effect { name, ratio: Some(ratio.value), ..Effect::default() }
+        }
+        Evidence::None { .. } => Effect { name, ..Effect::default() },
+    };
+    let (verdict, no_test) = (Some(judgement.verdict), judgement.no_test);
+    Effect { against: Some(against), verdict, no_test, ..effect }
 }
 
 pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {

@@ -76,16 +76,10 @@ pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
         false => FinalVerdict::Unchanged,
     };
     let effects = changes.iter().map(|it| {
-        let RatioInterval { ratio, lo, hi } = it.change.ratio;
-        Effect {
-            name: it.series.label(),
-            verdict: Some(if ratio > 1.0 { Verdict::Slower } else { Verdict::Faster }),
-            ratio: Some(ratio),
-            lo: Some(lo),
-            hi: Some(hi),
-            confidence: Some(CHANGE_CONFIDENCE),
-            ..Effect::default()
-        }
+        let is_slower = it.change.ratio.ratio > 1.0;
+        let verdict = Some(if is_slower { Verdict::Slower } else { Verdict::Faster });
+        let effect = Effect::of_ratio(it.series.label(), it.change.ratio, CHANGE_CONFIDENCE);
+        Effect { verdict, ..effect }
     });
     Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
 }

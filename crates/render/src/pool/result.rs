@@ -309,20 +309,16 @@ pub fn document<'a>(collection: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion
 }
 
 fn effect(line: &PoolLine, judgement: &Judgement) -> Effect {
-    let (ratio, alpha) = match &line.evidence {
-        PoolEvidence::Pooled(pooled) => (Some(pooled.ratio), pooled.alpha),
-        PoolEvidence::OneNode(lone) => (Some(lone.ratio), lone.alpha),
-        PoolEvidence::None { .. } => (None, 1.0),
+    let name = label(line);
+    let effect = match &line.evidence {
+        PoolEvidence::Pooled(it) => Effect::of_ratio(name, it.ratio, 1.0 - it.alpha),
+        PoolEvidence::OneNode(it) => Effect::of_ratio(name, it.ratio, 1.0 - it.alpha),
+        PoolEvidence::None { .. } => Effect { name, ..Effect::default() },
     };
     Effect {
-        name: label(line),
         against: Some(line.reference.clone()),
         verdict: Some(judgement.verdict),
-        ratio: ratio.map(|it| it.ratio),
-        lo: ratio.map(|it| it.lo),
-        hi: ratio.map(|it| it.hi),
-        confidence: ratio.map(|_| 1.0 - alpha),
         no_test: judgement.no_test,
-        ..Effect::default()
+        ..effect
     }
 }

@@ -19,6 +19,7 @@ use crate::units::{DisplayUnit, UnitKind, short_time};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
 use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
+use analysis::RatioInterval;
 use analysis::verdict::Verdict;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use model::values::TimeSpan;
@@ -79,16 +80,10 @@ pub fn conclusion(breakdown: &Breakdown) -> Conclusion {
         // A share of the reference's whole time, so that the functions add up to the whole.
         let ratio = |ns: f64| 1.0 + ns / clean.means_ns[0];
         let (change_ns, half_ns) = (part.estimate_ns, part.half_width_ns);
-        Effect {
-            name: name.to_owned(),
-            against: Some(before.clone()),
-            verdict,
-            ratio: Some(ratio(change_ns)),
-            lo: Some(ratio(change_ns - half_ns)),
-            hi: Some(ratio(change_ns + half_ns)),
-            confidence: Some(1.0 - breakdown.alpha),
-            ..Effect::default()
-        }
+        let [ratio, lo, hi] = [change_ns, change_ns - half_ns, change_ns + half_ns].map(ratio);
+        let interval = RatioInterval { ratio, lo, hi };
+        let effect = Effect::of_ratio(name.to_owned(), interval, 1.0 - breakdown.alpha);
+        Effect { against: Some(before.clone()), verdict, ..effect }
     };
     let of_whole = match verdict {
         FinalVerdict::Slower => Verdict::Slower,
