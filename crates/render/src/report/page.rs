@@ -237,13 +237,10 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     if groups.len() > HEADLINES_MAX {
         return Vec::new();
     }
-    let place = |context: &GroupContext<'_>| {
-        (context.reported.input.analysis.arms.len(), context.title.clone())
-    };
     let of = |it: &GroupContext<'_>| {
-        let title = (groups.len() > 1).then(|| place(it).1);
+        let title = (groups.len() > 1).then_some(it.title.as_str());
         let arms = (0..it.group.arms.len()).map(|place| it.summary(place));
-        arms.map(|arm| with_signs(cards::alone(it, arm, title.as_deref()))).collect::<Vec<_>>()
+        arms.map(|arm| with_signs(cards::alone(it, arm, title))).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
 }
