@@ -14,20 +14,6 @@ pub(super) struct ReportChart {
     is_wide: bool,
 }
 
-/// How to read the charts that belong to no group.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct PageReadings {
-    forest: &'static str,
-    ridges: &'static str,
-}
-
-pub(super) const PAGE_READINGS: PageReadings = PageReadings {
-    forest: "Each dot is a ratio, its line the interval. Left of the vertical line the new command has lower values \
-             than its reference, right of it higher ones. A line that reaches over the vertical line allows both.",
-    ridges: "Each row is a command of one record. Hills at the same place mean the same values; a hill farther left \
-             has lower ones; a wide or a double hill is noise.",
-};
-
 /// `has_t0`: whether the values are times, which noise adds to.
 fn reading(kind: &str, in_slices: bool, has_t0: bool) -> &'static str {
     match kind {

@@ -6,7 +6,6 @@ use crate::columns::{one_line, width};
 use crate::noise::{advice, name};
 use crate::remedies::Audience;
 use crate::report::cards::{self, VerdictCard};
-use crate::report::charts::{PAGE_READINGS, PageReadings};
 use crate::report::group::{GroupContext, estimate};
 use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
@@ -43,7 +42,6 @@ pub(super) struct ReportPage {
     answers: Vec<String>,
     headlines: Vec<VerdictCard>,
     lead_figure: bool,
-    readings: PageReadings,
     together: Option<SameNameTable>,
     index: Option<BenchmarkIndex>,
     groups: Vec<GroupSection>,
@@ -180,7 +178,6 @@ pub(super) fn page(
         answers,
         headlines,
         lead_figure: (1..=FOREST_MAX).contains(&n_ratios),
-        readings: PAGE_READINGS,
         together: data.together.as_ref().map(|_| SameNameTable {
             first: groups.first().map(|context| context.file.clone()).unwrap_or_default(),
             location: groups.first().map_or(T0, |context| context.location),
