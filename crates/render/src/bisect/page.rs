@@ -80,7 +80,8 @@ struct BisectTemplate {
     /// The curve in each size.
     curves: Vec<Curve>,
     steps: Vec<StepRow>,
-    failed: Vec<FailedRow>,
+    /// Commits that cannot be built, with the reasons.
+    failed: Vec<(String, String)>,
     version: &'static str,
 }
 
@@ -136,12 +137,6 @@ struct StepRow {
     record: String,
 }
 
-#[derive(Serialize)]
-struct FailedRow {
-    commit: String,
-    why: String,
-}
-
 /// Writes the page of a finished search. `beginning`: the search before its first step. `is_time`: a time is compared.
 pub fn write(
     to: &mut dyn Write,
@@ -185,9 +180,9 @@ fn template(
         failed: outcome
             .failed
             .iter()
-            .map(|(commit, why)| FailedRow {
-                commit: name(&commits[*commit]),
-                why: one_line(why.lines().last().unwrap_or_default().trim_start_matches(" | ")),
+            .map(|(commit, why)| {
+                let why = why.lines().last().unwrap_or_default().trim_start_matches(" | ");
+                (name(&commits[*commit]), one_line(why))
             })
             .collect(),
         version: env!("CARGO_PKG_VERSION"),

@@ -22,17 +22,12 @@ const NAME_MAX: usize = 20;
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BenchmarkIndex {
-    classes: Vec<VerdictClass>,
+    /// Class and word of each verdict that a row has.
+    classes: Vec<(&'static str, &'static str)>,
     columns: Vec<IndexColumn>,
     has_files: bool,
     has_verdicts: bool,
     rows: Vec<IndexRow>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct VerdictClass {
-    class: &'static str,
-    word: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -109,10 +104,9 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
         first.entry(row.name.clone()).or_insert(at);
     }
     rows.sort_by_key(|row| first[&row.name]);
-    let is_used = |class: &&(&str, &str)| rows.iter().any(|row| row.class == class.0);
-    let classes = cards::CLASSES.iter().filter(is_used);
+    let is_used = |(class, _): &(&str, &str)| rows.iter().any(|row| row.class == *class);
     BenchmarkIndex {
-        classes: classes.map(|&(class, word)| VerdictClass { class, word }).collect(),
+        classes: cards::CLASSES.into_iter().filter(is_used).collect(),
         columns: columns(has_files, has_verdicts, &time_names(groups, n_times)),
         has_files,
         has_verdicts,

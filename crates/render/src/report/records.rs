@@ -23,7 +23,8 @@ pub(super) struct RecordText {
     commands: Vec<String>,
     notes: Vec<NoteText>,
     gaps: Vec<GapText>,
-    facts: Vec<RecordFact>,
+    /// Names and values of what is known of the machine.
+    facts: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -37,12 +38,6 @@ struct GapText {
     what: String,
     why: String,
     fix: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct RecordFact {
-    name: String,
-    value: String,
 }
 
 pub(super) fn file(record: &Record) -> String {
@@ -85,7 +80,7 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
         gaps: gaps(header),
         facts: common
             .into_iter()
-            .map(|(name, value)| RecordFact { name: one_line(&name), value: one_line(&value) })
+            .map(|(name, value)| (one_line(&name), one_line(&value)))
             .collect(),
     }
 }
