@@ -26,6 +26,8 @@ use crate::columns::for_page;
 use analysis::report::{ReportData, ReportInput};
 use analysis::verdict::Judgement;
 
+/// The beginning of all pages with a style of their own.
+const HEAD: &str = include_str!("../../assets/report/head.html");
 const TEMPLATE: &str = include_str!("../../assets/report/page.html");
 pub(super) const STYLE: &str = include_str!("../../assets/report/style.css");
 pub(super) const D3: &str = include_str!("../../assets/vendor/d3-7.9.0.min.js");
@@ -69,13 +71,14 @@ pub fn write(
     Ok(to.write_all(filled(TEMPLATE, &whole)?.as_bytes())?)
 }
 
-/// A template filled with these values.
-pub(super) fn filled(template: &str, values: &impl Serialize) -> Result<String> {
+/// A page whose body is this template, filled with these values.
+pub(super) fn filled(body: &str, values: &impl Serialize) -> Result<String> {
+    let template = format!("{HEAD}{body}");
     let values = minijinja::value::Serde(values);
     let mut environment = Environment::new();
     environment.add_filter("options", options);
     // The name makes minijinja escape the values.
-    let page = environment.render_named_str("page.html", template, values);
+    let page = environment.render_named_str("page.html", &template, values);
     page.context("the template of the page")
 }
 
