@@ -7,7 +7,8 @@ use formats::csv_cell::cell_of_text;
 
 use crate::exported::{self, ExportMetric, ExportSummary, results};
 use crate::names::each_once;
-use analysis::verdict::{Judged, Verdict};
+use crate::styles::verdict_name;
+use analysis::verdict::Judged;
 use analysis::{ArmSummary, Evidence};
 use record::plan::Plan;
 
@@ -103,7 +104,7 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
         let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
             (Some(shown), _) => (
                 [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
-                verdict_word(judgement.verdict),
+                verdict_name(judgement.verdict),
             ),
             (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
             (None, _) => ([None; 3], ""),
@@ -114,16 +115,6 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
         }
     }
     ratios
-}
-
-/// The verdict in the spelling of `--json`.
-fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::Same => "same",
-        Verdict::Undecided => "undecided",
-    }
 }
 
 #[cfg(test)]

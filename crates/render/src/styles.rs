@@ -5,6 +5,16 @@ use anstyle::{AnsiColor, Style};
 use analysis::verdict::Verdict;
 pub(super) use host::terminal::paint;
 
+/// The verdict as `--json` and the style sheet of a page spell it.
+pub(super) fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+    }
+}
+
 /// Styles of the text output. anstream removes colours that the terminal does not want.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {

@@ -5,10 +5,11 @@ use serde::Serialize;
 use crate::columns::one_line;
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::report::group::GroupContext;
+use crate::styles::verdict_name;
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
 use crate::uncertain;
 use analysis::report::ReportInput;
-use analysis::verdict::{Judgement, Verdict};
+use analysis::verdict::Judgement;
 use analysis::{ArmSummary, Comparison, Evidence};
 use record::plan::Plan;
 
@@ -40,17 +41,8 @@ pub(super) fn class_and_word(
         Evidence::Paired(_) => {
             let word = QuantityWords::of(plan).judged(judgement, plan);
             let is_within = is_within_limit(judgement, plan);
-            (if is_within { "within" } else { class(judgement.verdict) }, word)
+            (if is_within { "within" } else { verdict_name(judgement.verdict) }, word)
         }
-    }
-}
-
-fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Slower => "slower",
-        Verdict::Faster => "faster",
-        Verdict::Same => "same",
-        Verdict::Undecided => "undecided",
     }
 }
 
