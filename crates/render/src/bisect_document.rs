@@ -102,7 +102,8 @@ pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (Bisect
     let (commits, outcome) = (search.graph().commits(), search.outcome());
     let id = |commit: usize| commits[commit].id.clone();
     let listed = |list: &[usize]| {
-        list.iter().map(|&commit| ListedCommit::of(&commits[commit])).collect::<Vec<_>>()
+        let entry = |it: &Commit| ListedCommit { id: it.id.clone(), subject: it.subject.clone() };
+        list.iter().map(|&commit| entry(&commits[commit])).collect::<Vec<_>>()
     };
     let culprits = outcome.culprits.iter().map(|it| CulpritEntry {
         commits: listed(&it.commits),
@@ -155,12 +156,6 @@ pub fn document(search: &BisectSearch, observations: &[&Observation]) -> (Bisect
         measure_s: outcome.measure_s,
     };
     (body, conclusion)
-}
-
-impl ListedCommit {
-    fn of(commit: &Commit) -> Self {
-        Self { id: commit.id.clone(), subject: commit.subject.clone() }
-    }
 }
 
 fn effect(name: String, against: String, size: &Relation) -> Effect {

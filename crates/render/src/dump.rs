@@ -27,13 +27,9 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
     let more = OptionalColumns::of(record);
     table.write_record(FIXED_COLUMNS.into_iter().chain(names).chain(more.names()))?;
     for row in record.rows.iter() {
-        for cell in
-            fixed(&row).into_iter().chain(metrics.iter().map(|&metric| signed(row.get(metric))))
-        {
-            match cell {
-                Some(value) => table.write_field(value.to_string())?,
-                None => table.write_field("")?,
-            }
+        let measured = metrics.iter().map(|&metric| row.get(metric).map(i128::from));
+        for cell in fixed(&row).into_iter().chain(measured) {
+            table.write_field(cell.map_or_else(String::new, |value| value.to_string()))?;
         }
         if more.has_value {
             table.write_field(row.value.map_or_else(String::new, |value| value.to_string()))?;
@@ -83,10 +79,6 @@ fn fixed(row: &Row) -> [Option<i128>; FIXED_COLUMNS.len()] {
         Some(row.exit.into()),
         Some(i128::from(row.timed_out)),
     ]
-}
-
-fn signed(value: Option<u64>) -> Option<i128> {
-    value.map(Into::into)
 }
 
 /// Writes each row as an object with the record's column names. A missing value is null.

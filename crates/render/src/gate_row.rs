@@ -80,7 +80,8 @@ impl GateRow {
     /// The instructions in the table: `+9.6 % in 3 counts`, `the same`, `the same, as a sum of 8`.
     pub(super) fn instructions(&self) -> String {
         let Some(work) = &self.work else { return String::new() };
-        let more = format!("{}{}", sign(work.ratio.ratio), work_percent(work.ratio));
+        let sign = if work.ratio.ratio < 1.0 { "-" } else { "+" };
+        let more = format!("{sign}{}", work_percent(work.ratio));
         match (work.ratio, work.is_known) {
             (ratio, _) if is_exact(ratio) && ratio.ratio.total_cmp(&1.0).is_eq() => {
                 let sum = |n| format!("the same, as a sum of {n}");
@@ -101,10 +102,6 @@ impl GateRow {
 
 fn in_counts(n: usize) -> String {
     format!(" in {}", counted(n, "count"))
-}
-
-fn sign(ratio: f64) -> &'static str {
-    if ratio < 1.0 { "-" } else { "+" }
 }
 
 pub(super) fn work_percent(ratio: RatioInterval) -> String {

@@ -81,7 +81,9 @@ pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
     let verdict = if outcome.is_confirmed { FinalVerdict::Found } else { FinalVerdict::Undecided };
     let first = page.arms.first().filter(|it| Some(it.arm) == outcome.winner);
     let size = first.and_then(|it| ratio(page, it.to_reference));
-    let effect = winner.zip(size).map(|(name, size)| effect(name, label(0), size, policy.alpha));
+    let effect = winner.zip(size).map(|(name, size)| {
+        Effect::of_interval(name, label(0), size.ratio, (size.lo, size.hi), policy.alpha)
+    });
     let conclusion =
         Conclusion { effects: effect.into_iter().collect(), ..Conclusion::of(verdict) };
     let body = RaceBody {
@@ -119,8 +121,4 @@ fn ratio(page: &RacePage<'_>, ratio: Option<LogRatio>) -> Option<RaceRatio> {
     let end = |end: f64| Some(end).filter(|end| end.is_finite());
     let (lo, hi) = (end(shown.lo), end(shown.hi));
     Some(RaceRatio { ratio: shown.ratio, lo, hi, n_blocks: found.n_pairs })
-}
-
-fn effect(name: &str, against: &str, size: RaceRatio, alpha: f64) -> Effect {
-    Effect::of_interval(name, against, size.ratio, (size.lo, size.hi), alpha)
 }

@@ -146,7 +146,7 @@ fn remarks(out: &mut String, collection: &Collection<'_>) {
         wrap(out, "", 0, text);
     }
     let few = collection.lines.iter().zip(collection.judgements).filter_map(|(line, judgement)| {
-        let n_nodes = pooled_nodes(line)?;
+        let n_nodes = pooled(line)?.n_nodes;
         (judgement.verdict == Verdict::Undecided && n_nodes < NODES_FEW).then_some(n_nodes)
     });
     if let Some(n_nodes) = few.min() {
@@ -191,10 +191,6 @@ fn remarks(out: &mut String, collection: &Collection<'_>) {
 
 fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
     if let PoolEvidence::Pooled(pooled) = &line.evidence { Some(pooled) } else { None }
-}
-
-fn pooled_nodes(line: &PoolLine) -> Option<usize> {
-    pooled(line).map(|pooled| pooled.n_nodes)
 }
 
 fn outliers(out: &mut String, line: &PoolLine) {

@@ -370,7 +370,11 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
         ValueUnit::Count => "count",
     };
     let ledgers = group.ledgers.iter();
-    let audience = Audience::of(&context.reported.input.record.header.plan);
+    let audience = Audience::of(plan);
+    let part = |part: &LedgerEntry| PartText {
+        name: name(&part.source),
+        advice: advice(&part.source, audience).unwrap_or_default(),
+    };
     let scan = group.scan.iter().flat_map(|scan| &scan.series);
     GroupText {
         title: context.title.clone(),
@@ -380,15 +384,6 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
         comparisons: compared.collect(),
         series: scan.map(|series| one_line(&series.label)).collect(),
         location: context.location,
-        ledgers: ledgers
-            .map(|it| it.lost.entries.iter().map(|part| part_words(part, audience)).collect())
-            .collect(),
-    }
-}
-
-fn part_words(part: &LedgerEntry, audience: Audience) -> PartText {
-    PartText {
-        name: name(&part.source),
-        advice: advice(&part.source, audience).unwrap_or_default(),
+        ledgers: ledgers.map(|it| it.lost.entries.iter().map(part).collect()).collect(),
     }
 }

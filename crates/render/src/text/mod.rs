@@ -65,7 +65,9 @@ impl<'a> SummaryContext<'a> {
         } else {
             Ranking::of(analysis, plan.reference)
         };
-        let unit = wall_unit(plan, analysis);
+        // The control's times have this unit, too.
+        let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
+        let unit = unit_of_walls(plan, t0s);
         let quantity = QuantityWords::of(plan);
         let compared = ComparedTimes::of(analysis, judgements);
         Self {
@@ -292,12 +294,6 @@ fn blocks(out: &mut String, page: &SummaryContext<'_>, histogram: Option<&Histog
         }
         out.push('\n');
     }
-}
-
-/// The unit of all wall times, the control's included.
-fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
-    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
-    unit_of_walls(plan, t0s)
 }
 
 #[cfg(test)]
