@@ -52,11 +52,6 @@ pub fn single(wall: f64) -> TimeSummary {
     let value = UncertainValue { value: wall, err: None };
     TimeSummary {
         t0: value,
-        is_upper_limit: false,
-        limited_by: None,
-        lone_run: None,
-        has_floor: true,
-        min: wall,
         max: wall,
         low20: value,
         median: value,
@@ -64,7 +59,7 @@ pub fn single(wall: f64) -> TimeSummary {
         sd: None,
         cv: None,
         quantiles: [wall; 4],
-        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+        ..times(wall)
     }
 }
 
