@@ -77,11 +77,8 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
         ensure!(seen.insert(name), "two benchmarks are called {name:?}");
         benchmarks.push(series(results, benchmark, name)?);
     }
-    let common = common(benchmarks.iter().map(|it| &it.metadata));
-    for series in &mut benchmarks {
-        series.metadata.retain(|key, _| !common.contains_key(key));
-    }
-    Ok(PyperfSuite { benchmarks, metadata: common, version: "1.0" })
+    let metadata = hoisted(benchmarks.iter_mut().map(|it| &mut it.metadata).collect());
+    Ok(PyperfSuite { benchmarks, metadata, version: "1.0" })
 }
 
 /// Why pyperf's format cannot hold a benchmark.
@@ -124,19 +121,17 @@ fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result
         runs.push(run);
     }
     ensure!(!runs.is_empty(), "{label}: there is no value in it");
-    let metadata = hoisted(outer, &mut runs);
-    Ok(PyperfBenchmark { metadata, runs })
+    // Each run's own metadata stays and overrides the benchmark's.
+    outer.extend(hoisted(runs.iter_mut().map(|run| &mut run.metadata).collect()));
+    Ok(PyperfBenchmark { metadata: outer, runs })
 }
 
-/// The benchmark's metadata, and the metadata that all runs share, which moves there. Each run's own metadata stays and
-/// overrides the benchmark's.
-fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata {
-    let shared = common(runs.iter().map(|run| &run.metadata));
-    for run in &mut *runs {
-        run.metadata.retain(|key, _| !shared.contains_key(key));
-    }
-    outer.extend(shared);
-    outer
+/// Takes out the metadata that all share.
+fn hoisted(all: Vec<&mut PyperfMetadata>) -> PyperfMetadata {
+    let mut shared = all.first().map_or_else(PyperfMetadata::new, |first| (**first).clone());
+    all.iter().for_each(|it| shared.retain(|key, value| it.get(key) == Some(value)));
+    all.into_iter().for_each(|it| it.retain(|key, _| !shared.contains_key(key)));
+    shared
 }
 
 /// A run; `None` if the launch has neither values nor warm-ups.
@@ -184,12 +179,6 @@ pub(crate) fn seconds(ns: f64) -> f64 {
     let is_same = |value: &f64| *value >= 0.0 && value * SECOND_NS == ns;
     let n_digits = |value: &f64| format!("{value:e}").len();
     near.into_iter().filter(is_same).min_by_key(n_digits).unwrap_or(value)
-}
-
-fn common<'a>(mut all: impl Iterator<Item = &'a PyperfMetadata>) -> PyperfMetadata {
-    let mut common = all.next().cloned().unwrap_or_default();
-    all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));
-    common
 }
 
 fn cleaned(metadata: &Metadata) -> impl Iterator<Item = (String, Value)> {
