@@ -44,26 +44,29 @@ struct IndexRow {
     group: usize,
     name: String,
     file: String,
-    class: &'static str,
-    word: &'static str,
-    verdict_key: usize,
-    ratio: String,
-    ratio_key: String,
-    times: Vec<IndexTime>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-struct IndexTime {
-    text: String,
-    key: String,
+    #[serde(flatten)]
+    verdict: IndexVerdict,
+    /// Each time as a text and as a sort key.
+    times: Vec<(String, String)>,
 }
 
 /// The verdict of a group's row: the most important comparison's, or an estimate against another record.
+#[derive(Clone, Debug, Serialize)]
 struct IndexVerdict {
     class: &'static str,
     word: &'static str,
+    /// The place of the class on the page.
+    verdict_key: usize,
     ratio: String,
-    key: String,
+    ratio_key: String,
+}
+
+impl IndexVerdict {
+    fn new(class: &'static str, word: &'static str, ratio: String, key: Option<f64>) -> Self {
+        let place = cards::CLASSES.iter().position(|entry| entry.0 == class);
+        let ratio_key = key.map_or_else(String::new, |key| key.to_string());
+        Self { class, word, verdict_key: place.unwrap_or(0), ratio, ratio_key }
+    }
 }
 
 pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> BenchmarkIndex {
@@ -77,25 +80,17 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
         groups.iter().enumerate().map(|(index, context)| verdict(index, context, data)).collect();
     let has_verdicts = verdicts.iter().any(Option::is_some);
     let has_files = groups.windows(2).any(|pair| pair[0].file != pair[1].file);
-    let place = |class: &str| cards::CLASSES.iter().position(|entry| entry.0 == class);
     let mut rows: Vec<IndexRow> = groups
         .iter()
         .zip(verdicts)
         .enumerate()
-        .map(|(index, (context, verdict))| {
-            let (class, word) = verdict.as_ref().map_or(("none", ""), |it| (it.class, it.word));
-            IndexRow {
-                id: format!("group-{index}"),
-                group: index,
-                name: context.group.benchmark.clone().unwrap_or_else(|| context.title.clone()),
-                file: context.file.clone(),
-                class,
-                word,
-                verdict_key: place(class).unwrap_or(0),
-                ratio: verdict.as_ref().map(|it| it.ratio.clone()).unwrap_or_default(),
-                ratio_key: verdict.map(|it| it.key).unwrap_or_default(),
-                times: (0..n_times).map(|place| time(context, place)).collect(),
-            }
+        .map(|(index, (context, verdict))| IndexRow {
+            id: format!("group-{index}"),
+            group: index,
+            name: context.group.benchmark.clone().unwrap_or_else(|| context.title.clone()),
+            file: context.file.clone(),
+            verdict: verdict.unwrap_or_else(|| IndexVerdict::new("none", "", String::new(), None)),
+            times: (0..n_times).map(|place| time(context, place)).collect(),
         })
         .collect();
     // A benchmark's rows of several records are adjacent.
@@ -104,7 +99,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
         first.entry(row.name.clone()).or_insert(at);
     }
     rows.sort_by_key(|row| first[&row.name]);
-    let is_used = |(class, _): &(&str, &str)| rows.iter().any(|row| row.class == *class);
+    let is_used = |(class, _): &(&str, &str)| rows.iter().any(|row| row.verdict.class == *class);
     BenchmarkIndex {
         classes: cards::CLASSES.into_iter().filter(is_used).collect(),
         columns: columns(has_files, has_verdicts, &time_names(groups, n_times)),
@@ -150,7 +145,6 @@ fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<In
 }
 
 fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
-    let weight = |class: &str| cards::CLASSES.iter().position(|entry| entry.0 == class);
     let plan = &context.reported.input.record.header.plan;
     let of = context.comparisons().map(|(comparison, judgement)| {
         let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
@@ -159,30 +153,23 @@ fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Optio
             Evidence::Paired(paired) => tested_ratio(paired, judgement.shown(paired)),
             _ => ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
         };
-        IndexVerdict {
-            class,
-            word,
-            ratio: text,
-            key: ratio.map_or_else(String::new, |it| it.value.to_string()),
-        }
+        IndexVerdict::new(class, word, text, ratio.map(|it| it.value))
     });
-    let weightiest = of.min_by_key(|verdict| weight(verdict.class));
-    let same = || data.same_names.iter().find(|same| same.arm[0] == index);
-    weightiest.or_else(|| {
-        let same = same()?;
+    of.min_by_key(|verdict| verdict.verdict_key).or_else(|| {
+        let same = data.same_names.iter().find(|same| same.arm[0] == index)?;
         let key = match &same.evidence {
-            Evidence::Unpaired { ratio, .. } => ratio.value.to_string(),
-            _ => String::new(),
+            Evidence::Unpaired { ratio, .. } => Some(ratio.value),
+            _ => None,
         };
-        Some(IndexVerdict { class: "none", word: "ESTIMATE", ratio: estimate(same)?, key })
+        Some(IndexVerdict::new("none", "ESTIMATE", estimate(same)?, key))
     })
 }
 
-fn time(context: &GroupContext<'_>, place: usize) -> IndexTime {
-    if place >= context.group.arms.len() {
-        return IndexTime::default();
-    }
-    let Some(time) = context.compared(place) else { return IndexTime::default() };
+fn time(context: &GroupContext<'_>, place: usize) -> (String, String) {
+    let is_there = place < context.group.arms.len();
+    let Some(time) = is_there.then(|| context.compared(place)).flatten() else {
+        return Default::default();
+    };
     let text = signs(&context.unit.label(&t0::beside_ratio(context.unit, time)));
-    IndexTime { text, key: time.value.to_string() }
+    (text, time.value.to_string())
 }
