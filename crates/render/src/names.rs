@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::columns::{one_line, room_for_names, shorten, width};
+use crate::table::GAP;
 use record::plan::Plan;
 
 /// Shorter common beginnings are not worth a cut, bytes.
@@ -10,14 +11,12 @@ const COMMON_MIN: usize = 8;
 
 /// The room that a name in a table has at least, columns.
 const NAME_MIN: usize = 24;
-/// Between two columns of a table.
-const GAP: usize = 2;
 
 /// Cuts the names in the first column to fit the terminal, without making two look alike.
 pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(heading.get(column));
-        cells.map(|cell| width(cell) + GAP).max().unwrap_or(0)
+        cells.map(|cell| width(cell) + GAP.len()).max().unwrap_or(0)
     };
     let others: usize = (1..heading.len()).map(widest).sum();
     let labels: Vec<&str> = rows.iter().map(|row| &*row[0]).collect();

@@ -11,6 +11,7 @@ use crate::names::distinct;
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::tested_ratio;
 use crate::styles::paint;
+use crate::table::GAP;
 use crate::text::SummaryContext;
 use crate::text::comparison::margin;
 use crate::{t0, uncertain};
@@ -20,8 +21,6 @@ use analysis::verdict::{Judgement, Verdict};
 const NAME_MAX: usize = 40;
 /// Least width of a name in the table, columns.
 const NAME_MIN: usize = 16;
-/// Columns between two columns.
-const GAP: usize = 2;
 const N_COLUMNS: usize = 4;
 /// Most names of values that may be the best, and most choices.
 const BEST_MAX: usize = 3;
@@ -164,7 +163,7 @@ pub(super) fn draw<const N: usize>(
     rows.iter_mut().flat_map(|(row, _)| row).for_each(|cell| *cell = one_line(cell));
     let widest = |column: usize| rows.iter().map(|(row, _)| width(&row[column])).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(widest);
-    let others: usize = widths[1..].iter().map(|width| width + GAP).sum();
+    let others: usize = widths[1..].iter().map(|width| width + GAP.len()).sum();
     let room = room_for_names(others, NAME_MIN);
     if widths[0] > room {
         let labels: Vec<&str> = rows[1..].iter().map(|(row, _)| &*row[0]).collect();
@@ -180,7 +179,7 @@ pub(super) fn draw<const N: usize>(
         for (column, cell) in row.iter().enumerate().take(last + 1) {
             let is_verdict = column + 1 == N && style != anstyle::Style::new();
             let text = if is_verdict { paint(style, cell) } else { cell.clone() };
-            let fill = if column == last { 0 } else { widths[column] - width(cell) + GAP };
+            let fill = if column == last { 0 } else { widths[column] - width(cell) + GAP.len() };
             write!(out, "{text}{}", " ".repeat(fill)).ok();
         }
         out.push('\n');
