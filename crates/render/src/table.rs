@@ -37,13 +37,12 @@ pub fn cells(texts: &[&str]) -> Vec<String> {
 
 /// A table with a heading in a style. All columns but the first hold numbers.
 pub fn styled(style: TableStyle, heading: Vec<String>, rows: Vec<Vec<String>>) -> String {
+    let right: Vec<usize> = (1..heading.len()).collect();
+    let rows = std::iter::once(heading).chain(rows).collect();
     match style {
-        TableStyle::Text => {
-            let right: Vec<usize> = (1..heading.len()).collect();
-            plain(std::iter::once(heading).chain(rows).collect(), &right)
-        }
-        TableStyle::Rst => grid(std::iter::once(heading).chain(rows).collect()),
-        TableStyle::Md => markdown(std::iter::once(heading).chain(rows).collect()),
+        TableStyle::Text => plain(rows, &right),
+        TableStyle::Rst => grid(rows),
+        TableStyle::Md => markdown(rows),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{t0, table, uncertain};
 use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, NoTest, geometric_mean};
+use model::spec::convert::TableStyle;
 use record::Record;
 
 /// Widest name, columns.
@@ -131,9 +132,12 @@ fn compared(
 /// Appends t0, median, mean and scatter of each program in each benchmark, and the numbers of each comparison.
 pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     let has_programs = page.plan.has_programs();
-    let rows = page.candidates().map(|arm| alone(page, arm, has_programs)).collect();
+    let rows = page.candidates().map(|arm| alone(page, arm, has_programs));
+    let mut rows: Vec<Vec<String>> = rows.collect();
     let location = location(page.judged.record);
-    draw(out, &["benchmark", &location, "median", "mean", "CV", "n"], rows);
+    let heading = table::cells(&["benchmark", &location, "median", "mean", "CV", "n"]);
+    cut_names(&heading, &mut rows);
+    out.push_str(&table::styled(TableStyle::Text, heading, rows));
     out.push('\n');
     for arm in page.candidates() {
         let counters = arm.sliced.iter().flat_map(|found| &found.counters);
@@ -247,12 +251,4 @@ fn append_not_compared(out: &mut String, page: &SummaryContext<'_>) {
     if !names.is_empty() {
         wrap(out, "in one program only: ", 6, &names.join(", "));
     }
-}
-
-fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {
-    let right: Vec<usize> = (1..headings.len()).collect();
-    let headings = table::cells(headings);
-    cut_names(&headings, &mut rows);
-    rows.insert(0, headings);
-    out.push_str(&table::plain(rows, &right));
 }
