@@ -21,7 +21,7 @@ use model::values::{DecideOn, FailOn, exit_code};
 use record::plan::Plan;
 
 /// The result of a gate.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct GateResult<'a> {
     /// A name of the old build for people.
     pub base: &'a str,
@@ -65,24 +65,7 @@ pub struct GateResult<'a> {
 impl<'a> GateResult<'a> {
     /// A result without any measurement.
     pub fn empty([base, head]: [&'a str; 2], fail_on: FailOn) -> Self {
-        Self {
-            base,
-            head,
-            measured: None,
-            work: &[],
-            counter: None,
-            uncounted: &[],
-            unmeasured: &[],
-            short_budget: None,
-            fail_on,
-            code: exit_code::SUCCESS,
-            same: &[],
-            same_loaded: &[],
-            new: &[],
-            gone: &[],
-            failing: &[],
-            left_out: &[],
-        }
+        Self { base, head, fail_on, code: exit_code::SUCCESS, ..Self::default() }
     }
 
     pub(super) fn word(&self) -> &'static str {

@@ -10,7 +10,7 @@ use crate::values::percent::percent;
 
 /// When the exit code reports a failure: `slower` or `slower:PCT`, `above:VALUE`, or both, and `allow-processes`,
 /// separated by commas.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailOn {
     /// Largest tolerated slowdown, in percent; `None` if slowdowns do not fail.
     pub slower_pct: Option<f64>,
