@@ -15,7 +15,7 @@ use search::history::series::Series;
 const OPEN_MAX: usize = 8;
 
 /// The index, or the page of a benchmark.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SitePage {
     title: String,
     tool: &'static str,
@@ -122,10 +122,10 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
         counts: counts.join(" · "),
         is_index: true,
         index: (!series.is_empty()).then_some(index),
-        sections: Vec::new(),
         newest: cards,
         older,
         unchanged: site.nearest.map(|it| no_change(it, day)).unwrap_or_default(),
+        ..SitePage::default()
     }
 }
 
@@ -189,12 +189,8 @@ pub(super) fn benchmark(site: HistorySite<'_>, series: &[Series]) -> SitePage {
         title: one_line(&series[0].benchmark),
         tool: TOOL,
         counts: counted(series.iter().map(|series| series.values.len()).sum(), "result"),
-        is_index: false,
-        index: None,
         sections: series.iter().enumerate().map(section).collect(),
-        newest: Vec::new(),
-        older: Vec::new(),
-        unchanged: Vec::new(),
+        ..SitePage::default()
     }
 }
 
