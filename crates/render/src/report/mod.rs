@@ -60,7 +60,7 @@ pub fn write(
     title: Option<&str>,
 ) -> Result<()> {
     let page = for_page(|| page::page(records, data, title));
-    let script_data = ReportScriptData { data, words: ReportTexts { groups: &page.words } };
+    let script_data = ScriptData { data, words: ReportTexts { groups: &page.words } };
     let whole = ReportTemplate {
         policy: policy(&SCRIPTS, STYLE),
         style: STYLE,
@@ -103,11 +103,11 @@ struct ReportTemplate<'a> {
     page: &'a page::ReportPage,
 }
 
-/// Input of the scripts.
+/// Input of the scripts of a page.
 #[derive(Serialize)]
-struct ReportScriptData<'a> {
-    data: &'a ReportData,
-    words: ReportTexts<'a>,
+pub(super) struct ScriptData<D, W> {
+    pub data: D,
+    pub words: W,
 }
 
 #[derive(Serialize)]

@@ -16,7 +16,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::SeriesChange;
-use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
+use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, ScriptData, embedded};
 use crate::units::counted;
 use model::values::Estimate;
 use search::history::chart;
@@ -101,43 +101,30 @@ pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<Si
     let of_index = Rc::clone(&frame);
     let benchmarks = site.series.chunk_by(|a, b| a.benchmark == b.benchmark);
     let benchmarks = benchmarks.map(move |series| {
-        let data = series.iter().map(|series| chart::chart(series, site.estimate)).collect();
+        let charts = series.iter().map(|series| chart::chart(series, site.estimate)).collect();
         let words = series.iter().map(|series| page::chart_words(series, site.estimate)).collect();
-        let data = SiteScriptData {
-            data: SeriesCharts { series: data },
-            words: SeriesTexts { series: words },
-        };
+        let data =
+            ScriptData { data: OfSeries { series: charts }, words: OfSeries { series: words } };
         let path = page_of(&series[0].benchmark);
         Ok(SiteFile { path, text: frame.html(&page::benchmark(site, series), "../", &data)? })
     });
     let index = std::iter::once_with(move || {
         let data = IndexSparks { sparks: site.series.iter().map(chart::spark).collect() };
-        let data = SiteScriptData { data, words: () };
+        let data = ScriptData { data, words: () };
         Ok(SiteFile { path: INDEX.into(), text: of_index.html(&page::index(site), "", &data)? })
     });
     Ok(benchmarks.chain(index))
 }
 
-/// Input of the scripts.
+/// The charts of a benchmark's series, or the texts of these charts.
 #[derive(Serialize)]
-struct SiteScriptData<D, W> {
-    data: D,
-    words: W,
-}
-
-#[derive(Serialize)]
-struct SeriesCharts<'a> {
-    series: Vec<chart::HistoryChart<'a>>,
+struct OfSeries<T> {
+    series: Vec<T>,
 }
 
 #[derive(Serialize)]
 struct IndexSparks {
     sparks: Vec<chart::Sparkline>,
-}
-
-#[derive(Serialize)]
-struct SeriesTexts {
-    series: Vec<page::ChartText>,
 }
 
 /// Input of the template.
