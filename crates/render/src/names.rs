@@ -24,6 +24,14 @@ pub(super) fn cut_names(heading: &[String], rows: &mut [Vec<String>]) {
     rows.iter_mut().zip(short).for_each(|(row, name)| row[0] = name);
 }
 
+/// The first names, and the number of the others: `a, b and 3 more`.
+pub(super) fn first_of<T: AsRef<str>>(names: &[T], max: usize) -> String {
+    let n_more = names.len().saturating_sub(max);
+    let shown: Vec<&str> = names.iter().take(max).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
+    if n_more > 0 { format!("{shown} and {n_more} more") } else { shown }
+}
+
 /// Each item once, in the order of first use.
 pub(super) fn each_once<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();

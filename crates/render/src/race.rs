@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
+use crate::names::first_of;
 use crate::ratios::{percent_ends, ratio_and_interval};
 use crate::text::differs;
 use crate::units::{counted, short_time};
@@ -154,13 +155,9 @@ impl RacePage<'_> {
     }
 
     fn names(&self, standing: &FinalStanding) -> Option<String> {
-        let found: Vec<&ArmStanding> =
-            self.arms.iter().filter(|it| it.standing == *standing).collect();
-        let shown: Vec<String> =
-            found.iter().take(NAMES_MAX).map(|it| name(&self.labels[it.arm])).collect();
-        let more = found.len() - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (!shown.is_empty()).then(|| shown.join(", ") + &more)
+        let found = self.arms.iter().filter(|it| it.standing == *standing);
+        let names: Vec<String> = found.map(|it| name(&self.labels[it.arm])).collect();
+        (!names.is_empty()).then(|| first_of(&names, NAMES_MAX))
     }
 
     fn table(&self, out: &mut String) {

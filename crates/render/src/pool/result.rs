@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::columns::{one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, whole};
 use crate::document::DocumentBody;
+use crate::names::first_of;
 use crate::pool::{NAME_MAX, NAMED_MAX};
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
@@ -164,7 +165,7 @@ fn remarks(out: &mut String, collection: &Collection<'_>) {
     if !one.is_empty() {
         let text = format!(
             "all pairs are of one node, and the verdict is for that node only: {}",
-            named(&one)
+            first_of(&one, NAMED_MAX)
         );
         wrap(out, "note: ", 6, &text);
     }
@@ -219,18 +220,11 @@ fn label(line: &PoolLine) -> String {
     format!("{} ({})", line.benchmark, line.arm)
 }
 
-fn named(names: &[String]) -> String {
-    let mut text = names[..names.len().min(NAMED_MAX)].join(", ");
-    if names.len() > NAMED_MAX {
-        write!(text, " and {} more", names.len() - NAMED_MAX).ok();
-    }
-    text
-}
-
 fn absent(out: &mut String, collection: &Collection<'_>) {
     let manifest = &collection.pool.manifest;
     let labels = |tasks: &[usize]| {
-        named(&tasks.iter().map(|&task| manifest.label(task)).collect::<Vec<_>>())
+        let labels: Vec<String> = tasks.iter().map(|&task| manifest.label(task)).collect();
+        first_of(&labels, NAMED_MAX)
     };
     if !collection.missing.is_empty() {
         let text = format!(

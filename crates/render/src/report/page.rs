@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::columns::{one_line, width};
+use crate::names::first_of;
 use crate::noise::{advice, name};
 use crate::remedies::Audience;
 use crate::report::cards::{self, VerdictCard};
@@ -279,9 +280,7 @@ fn default_title(groups: &[GroupContext<'_>], n_records: usize) -> String {
         _ => {
             let mut files: Vec<&str> = groups.iter().map(|context| context.file.as_str()).collect();
             files.dedup();
-            let n_more = files.len().saturating_sub(HEADLINES_MAX);
-            let shown = files[..files.len() - n_more].join(", ");
-            if n_more > 0 { format!("{shown} and {n_more} more") } else { shown }
+            first_of(&files, HEADLINES_MAX)
         }
     }
 }

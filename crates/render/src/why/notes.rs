@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::columns::{one_line, shorten};
+use crate::names::first_of;
 use crate::uncertain;
 use crate::units::{self, DisplayUnit, UnitKind};
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
@@ -113,11 +114,8 @@ fn unseen_callers(breakdown: &Breakdown, arm: usize) -> Option<String> {
 
 /// Some names for a sentence.
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
-    let shown: Vec<String> =
-        names.iter().take(NAMES_MAX).map(|it| shorten(it.as_ref(), NAME_IN_WORDS)).collect();
-    let n_more = names.len() - shown.len();
-    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    let names = names.iter().map(|it| shorten(it.as_ref(), NAME_IN_WORDS));
+    first_of(&names.collect::<Vec<_>>(), NAMES_MAX)
 }
 
 /// A note on files without function names.
