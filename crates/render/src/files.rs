@@ -248,7 +248,7 @@ fn change(
 
 /// A ratio with the word for its bound.
 fn bounded(it: UncertainValue, bound: RatioBound) -> String {
-    format!("{}{}", bound_word(bound), ratio(it))
+    format!("{}{}", bound_word(bound), ratio_text(it.value, it.err))
 }
 
 fn factor(ratio: f64, [more, less]: ChangeWords) -> String {
@@ -294,10 +294,6 @@ fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
 fn signed(unit: &ResultUnit, difference: f64) -> String {
     let sign = if difference < 0.0 { "" } else { "+" };
     format!("{sign}{}", value(unit, difference))
-}
-
-fn ratio(ratio: UncertainValue) -> String {
-    ratio_text(ratio.value, ratio.err)
 }
 
 /// Appends one file's benchmarks in groups (slower, faster, no difference, unknown), the largest difference first.
