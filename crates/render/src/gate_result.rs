@@ -13,7 +13,7 @@ use crate::quantity::QuantityWords;
 use crate::t0;
 use crate::text::no_tests;
 use crate::uncertain;
-use crate::units::{counted, percent, unit_of_arm};
+use crate::units::{counted, counts_in_words, percent, unit_of_arm};
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
 use analysis::work::{DecidedBy, WorkCounted, answer};
 use analysis::{ComparedTimes, Comparison, against_ceiling};
@@ -256,15 +256,11 @@ impl<'a> GateResult<'a> {
             (n(&|row| by_time(row, Verdict::Undecided)), not_slower),
             (n(&is_open), "undecided"),
         ];
-        let said = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
-        let said: Vec<String> = said.collect();
+        let said = counts_in_words(&all);
         let of = format!("{} against {}", one_line(self.head), one_line(self.base));
         let what = counted(rows.len(), "benchmark");
         let by = quantity.noun().map_or_else(String::new, |noun| format!(" by {noun}"));
-        format!(
-            "{of}, {what}{by}: {}.",
-            if said.is_empty() { "none".into() } else { said.join(", ") }
-        )
+        format!("{of}, {what}{by}: {}.", if said.is_empty() { "none" } else { &said })
     }
 
     /// Why nothing was measured.

@@ -230,6 +230,12 @@ pub fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
+/// The numbers above 0 with their words: `2 slower, 1 faster`.
+pub fn counts_in_words(counts: &[(usize, &str)]) -> String {
+    let shown = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 pub fn processes(n: u32) -> String {
     if n == 1 { "1 process".into() } else { format!("{n} processes") }
 }

@@ -10,7 +10,7 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::history::{dates, revision, short_id, time_of_day};
 use crate::styles::paint;
-use crate::units::{counted, percent, signed_percent};
+use crate::units::{counted, counts_in_words, percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::verdict::Verdict;
 use analysis::{LEVEL_MIN, RatioInterval};
@@ -192,10 +192,8 @@ fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_lef
 fn directions(changes: &[SeriesChange<'_>]) -> String {
     let levels = changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
     let (slower, faster): (Vec<_>, Vec<_>) = levels.partition(|it| it.change.ratio.ratio > 1.0);
-    let words = [(slower.len(), "slower"), (faster.len(), "faster")];
-    let words: Vec<String> =
-        words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    let words = counts_in_words(&[(slower.len(), "slower"), (faster.len(), "faster")]);
+    if words.is_empty() { String::new() } else { format!(" ({words})") }
 }
 
 /// `2 changes, 1 spell`; `no change found`.

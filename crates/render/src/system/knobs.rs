@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::Styles;
 use crate::columns::wrap;
 use crate::system::{SystemDetail, grouped, heading, words};
+use crate::units::counts_in_words;
 use host::knobs::{Confidence, Format, Knob, Reading, State};
 use host::{KnobReport, Standing, SystemReport};
 use model::values::format_cpu_list;
@@ -63,10 +64,9 @@ pub(super) fn groups(
 /// One line for all hidden groups, with their numbers of knobs.
 pub(super) fn hidden(out: &mut String, report: &SystemReport) {
     let counts = HIDDEN.map(|(standing, title)| (report.standing(standing).count(), title));
-    let counts = counts.iter().filter(|(n, _)| *n > 0);
-    let counts: Vec<String> = counts.map(|(n, title)| format!("{n} {title}")).collect();
+    let counts = counts_in_words(&counts);
     if !counts.is_empty() {
-        wrap(out, "--all shows more: ", 18, &counts.join(", "));
+        wrap(out, "--all shows more: ", 18, &counts);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
-use crate::units::{DisplayUnit, counted, unit_of_arm, unit_of_name};
+use crate::units::{DisplayUnit, counted, counts_in_words, unit_of_arm, unit_of_name};
 use crate::{t0, table, uncertain};
 use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
@@ -85,8 +85,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
         (n_of(Verdict::Undecided) - n_within, "undecided"),
         (n - tested().count(), "without a verdict"),
     ];
-    let said: Vec<String> =
-        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let said = counts_in_words(&all);
     let text = match &programs[..] {
         [old, new] => {
             let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
@@ -96,9 +95,9 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
                 false => page.quantity.noun(),
             };
             let by = noun.map_or_else(String::new, |noun| format!(" by {noun}"));
-            format!("{new} against {old} in {what}{by}: {}", said.join(", "))
+            format!("{new} against {old} in {what}{by}: {said}")
         }
-        _ => format!("{n} comparisons of {} programs: {}", programs.len(), said.join(", ")),
+        _ => format!("{n} comparisons of {} programs: {said}", programs.len()),
     };
     let has_mean = programs.len() == 2 && !is_mixed(page.judged.record);
     let mean = geometric_mean(&page.analysis.comparisons).filter(|(_, n)| *n > 1);
