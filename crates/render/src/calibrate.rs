@@ -39,36 +39,25 @@ pub fn calibration(calibration: &PowerCalibration, label: &str, record: &Path) -
     out
 }
 
-type PowerField = fn(&Power) -> f64;
+type PowerCell = fn(&Power) -> String;
 
 fn table(out: &mut String, calibration: &PowerCalibration) {
-    let tests: [(&str, PowerField); 3] = [
-        ("Stillwell", |power| power.stillwell),
-        ("Welch t, A then B", |power| power.welch),
-        ("Mann-Whitney, A then B", |power| power.mann_whitney),
+    let rows: [(&str, PowerCell); 6] = [
+        ("called different", |power| match power.ratio - 1.0 {
+            0.0 => "A/A".into(),
+            by => format!("+{}", slowdown(by)),
+        }),
+        ("Stillwell", |power| share(power.stillwell)),
+        ("Welch t, A then B", |power| share(power.welch)),
+        ("Mann-Whitney, A then B", |power| share(power.mann_whitney)),
+        ("pairs Stillwell took", |power| uncertain::fixed(power.stillwell_pairs, 0)),
+        ("called the same", |power| share(power.same)),
     ];
-    write!(out, "\n{:<23}", "called different").ok();
-    for power in &calibration.powers {
-        let what = if power.ratio == 1.0 {
-            "A/A".into()
-        } else {
-            format!("+{}", slowdown(power.ratio - 1.0))
-        };
-        write!(out, "{what:>8}").ok();
-    }
-    for (name, of) in tests {
+    for (name, cell) in rows {
         write!(out, "\n{name:<23}").ok();
         for power in &calibration.powers {
-            write!(out, "{:>8}", share(of(power))).ok();
+            write!(out, "{:>8}", cell(power)).ok();
         }
-    }
-    write!(out, "\n{:<23}", "pairs Stillwell took").ok();
-    for power in &calibration.powers {
-        write!(out, "{:>8}", uncertain::fixed(power.stillwell_pairs, 0)).ok();
-    }
-    write!(out, "\n{:<23}", "called the same").ok();
-    for power in &calibration.powers {
-        write!(out, "{:>8}", share(power.same)).ok();
     }
     let alike = calibration.powers[0];
     out.push_str("\n\n");
