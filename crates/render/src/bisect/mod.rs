@@ -145,8 +145,8 @@ fn size(relation: &Relation) -> String {
 /// The answer. `is_time`: a time is compared.
 pub fn text(search: &BisectSearch, is_time: bool) -> String {
     let mut out = String::from("\n");
-    for paragraph in paragraphs(search, is_time) {
-        wrap(&mut out, paragraph.indent, 2, &paragraph.text);
+    for (indent, text) in paragraphs(search, is_time) {
+        wrap(&mut out, indent, 2, &text);
     }
     if search.outcome().ends.is_some_and(|ends| ends.is_different) {
         out.push('\n');
@@ -155,16 +155,11 @@ pub fn text(search: &BisectSearch, is_time: bool) -> String {
     out
 }
 
-struct AnswerParagraph {
-    indent: &'static str,
-    text: String,
-}
-
-/// The sentences of the answer.
-fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<AnswerParagraph> {
+/// The sentences of the answer, each with its indent.
+fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<(&'static str, String)> {
     let (commits, outcome) = (search.graph().commits(), search.outcome());
     let mut all = Vec::new();
-    let mut say = |indent, text| all.push(AnswerParagraph { indent, text });
+    let mut say = |indent, text| all.push((indent, text));
     if let Some(ends) = outcome.ends.as_ref().filter(|ends| !ends.is_different) {
         let size = size(ends);
         let more = if is_time {

@@ -164,7 +164,7 @@ fn template(
         style: STYLE,
         title: format!("{} to {}", short(&commits[search.good]), short(&commits[search.bad])),
         class: outcome.culprits.first().map_or("none", class_of),
-        sentences: paragraphs(search, is_time).into_iter().map(|it| it.text).collect(),
+        sentences: paragraphs(search, is_time).into_iter().map(|(_, text)| text).collect(),
         cost: cost(search),
         key: KEY
             .into_iter()
