@@ -7,21 +7,12 @@ use crate::units::short_time;
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 
 /// Maximum number of lines with a cause. Further causes are added up in one line.
-const ENTRIES_MAX: usize = 10;
+pub(super) const ENTRIES_MAX: usize = 10;
 /// Maximum in a short report.
-const BRIEF_MAX: usize = 5;
+pub(super) const BRIEF_MAX: usize = 5;
 
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
-pub(super) fn lines(out: &mut String, ledger: &Ledger) {
-    largest(out, ledger, ENTRIES_MAX);
-}
-
-/// Writes the largest parts.
-pub(super) fn brief_lines(out: &mut String, ledger: &Ledger) {
-    largest(out, ledger, BRIEF_MAX);
-}
-
-fn largest(out: &mut String, ledger: &Ledger, n_max: usize) {
+pub(super) fn lines(out: &mut String, ledger: &Ledger, n_max: usize) {
     let ledger = ledger.for_table();
     let line = |entry: &LedgerEntry| {
         vec![

@@ -2,7 +2,7 @@
 
 use crate::Styles;
 use crate::columns::{shorten, wrap, wrap_headline};
-use crate::noise::ledger::lines;
+use crate::noise::ledger::{ENTRIES_MAX, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -104,7 +104,7 @@ fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles
         if total_ns > 0 { format!(": {of_all:.1} % of the time") } else { String::new() }
     );
     wrap(out, "   ", 3, &text);
-    lines(out, &arm.ledger);
+    lines(out, &arm.ledger, ENTRIES_MAX);
     for text in caveats(arm, runs) {
         wrap(out, "   ", 3, &text);
     }

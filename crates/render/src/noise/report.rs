@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::columns::{COLUMNS, shorten, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::histogram::block_of_eighths;
-use crate::noise::ledger::{brief_lines, lines};
+use crate::noise::ledger::{BRIEF_MAX, ENTRIES_MAX, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -31,7 +31,7 @@ pub fn report(report: &NoiseReport, depth: Depth, styles: &Styles) -> String {
     }
     overview(&mut out, report, CPUS_MAX);
     out.push('\n');
-    brief_lines(&mut out, &report.total);
+    lines(&mut out, &report.total, BRIEF_MAX);
     let gaps: Vec<&str> = report.gaps.iter().map(|gap| &*gap.what).collect();
     if !gaps.is_empty() {
         wrap(&mut out, "not seen: ", 10, &shorten(&gaps.join(", "), 2 * COLUMNS - 20));
@@ -46,12 +46,12 @@ fn in_depth(out: &mut String, report: &NoiseReport, styles: &Styles) {
     for cpu in each.clone() {
         let text = format!("CPU {}: {} taken", cpu.cpu, percent(share_of(cpu)));
         writeln!(out, "\n{}", paint(styles.headline, &text)).ok();
-        lines(out, &cpu.ledger);
+        lines(out, &cpu.ledger, ENTRIES_MAX);
         cpu_block(out, cpu);
     }
     if each.count() != 1 {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
-        lines(out, &report.total);
+        lines(out, &report.total, ENTRIES_MAX);
     }
     if report.cpus.len() > LEDGERS_MAX {
         for cpu in &report.cpus {
