@@ -161,7 +161,7 @@ pub(super) fn revision(result: &BenchmarkResult) -> String {
     short_id(result.revision.as_deref().unwrap_or("-"))
 }
 
-fn short_id(revision: &str) -> String {
+pub(super) fn short_id(revision: &str) -> String {
     one_line(revision).chars().take(REVISION_MAX).collect()
 }
 

@@ -4,7 +4,9 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::history::{SeriesChange, culprit, duration, numbers, remark, revision, together};
+use crate::history::{
+    SeriesChange, culprit, duration, numbers, remark, revision, short_id, together,
+};
 use crate::units::signed_percent;
 use search::history::series::{Change, ChangeKind, Series};
 
@@ -49,11 +51,7 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     let SeriesChange { series, change, commits, culprits } = changed;
     let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
-        revision: series.entries[at]
-            .result
-            .revision
-            .as_ref()
-            .map_or_else(String::new, |_| one_line(&revision(&series.entries[at].result))),
+        revision: series.entries[at].result.revision.as_deref().map(short_id).unwrap_or_default(),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
