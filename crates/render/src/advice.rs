@@ -16,6 +16,9 @@ use analysis::advice::{ALPHA, StepWorth};
 use model::values::Clock;
 use record::plan::advice::{AdviceStep, HUGE_PAGES, MissingStep, StepChange};
 
+/// Columns of a step's options. All steps together have too many for a table.
+const OPTIONS_MAX: usize = 16;
+
 /// All that `system advise` has found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Advice {
@@ -172,7 +175,8 @@ fn rows(advice: &Advice) -> Vec<Vec<String>> {
         );
         let spread = worth.spread_change.as_ref().map_or_else(|| percent(worth.spread), ratio);
         let visible = worth.visible.map_or_else(|| "?".into(), percent);
-        vec![step.name.clone(), time, spread, visible, shown_options(&step.options)]
+        let options = shorten(&step.options.join(" "), OPTIONS_MAX);
+        vec![step.name.clone(), time, spread, visible, options]
     };
     std::iter::once(heading).chain(advice.steps.iter().map(row)).collect()
 }
@@ -187,13 +191,6 @@ fn ratio(interval: &RatioInterval) -> String {
         return format!("{} [?]", number(interval.ratio));
     }
     format!("{} [{}, {}]", number(interval.ratio), number(interval.lo), number(interval.hi))
-}
-
-/// The options of a step. All steps together have too many for a table.
-fn shown_options(options: &[String]) -> String {
-    const WIDE: usize = 16;
-    let text = options.join(" ");
-    if text.chars().count() > WIDE { shorten(&text, WIDE) } else { text }
 }
 
 #[cfg(test)]
