@@ -38,10 +38,9 @@ pub(crate) fn comparison(
     match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
-            let of = format!("{}, ", statistic(paired.statistic));
             let numbers = match paired.repeats {
                 true => tested_ratio(paired, shown),
-                false => numbers(shown, paired.alpha, &of, paired.p),
+                false => numbers(paired, shown),
             };
             let word = QuantityWords::of(plan).judged(judgement, plan);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
@@ -76,10 +75,7 @@ pub(crate) fn comparison(
 /// The numbers of a comparison in one line: ratio, interval, level, statistic and p.
 pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option<String> {
     match evidence {
-        Evidence::Paired(paired) => {
-            let of = format!("{}, ", statistic(paired.statistic));
-            Some(numbers(judgement.shown(paired), paired.alpha, &of, paired.p))
-        }
+        Evidence::Paired(paired) => Some(numbers(paired, judgement.shown(paired))),
         Evidence::Unpaired { ratio, .. } => {
             Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
         }
@@ -142,16 +138,16 @@ pub(super) fn self_check(
     };
     wrap(&mut out, "self-check: ", INDENT, &text);
     if let (Evidence::Paired(paired), Depth::Verbose) = (evidence, detail) {
-        let of = format!("{}, ", statistic(paired.statistic));
-        line(&mut out, &numbers(paired.ratio, paired.alpha, &of, paired.p));
+        line(&mut out, &numbers(paired, paired.ratio));
     }
     out
 }
 
 /// `1.0183 [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
-fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
-    let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
-    format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
+fn numbers(paired: &PairedTest, shown: RatioInterval) -> String {
+    let (level, p) = (percent_of_level(paired.alpha), uncertain::trimmed(paired.p, 2));
+    let of = statistic(paired.statistic);
+    format!("{} at {level}, {of}, p = {p}", ratio_and_interval(shown))
 }
 
 /// Appends the heading and the verdict; a long heading has a line of its own.
