@@ -50,12 +50,6 @@ pub struct Document<'a, Body> {
     body: &'a Body,
 }
 
-impl<'a, Body: DocumentBody> Document<'a, Body> {
-    pub fn new(body: &'a Body, conclusion: Conclusion, error: Option<&'a ErrorObject>) -> Self {
-        Self { schema: Body::NAME, version: Body::VERSION, conclusion, error, body }
-    }
-}
-
 /// Writes a document.
 pub fn write<Body: DocumentBody>(
     to: &mut impl Write,
@@ -63,7 +57,8 @@ pub fn write<Body: DocumentBody>(
     conclusion: Conclusion,
     error: Option<&ErrorObject>,
 ) -> io::Result<()> {
-    pretty(to, &Document::new(body, conclusion, error))
+    let (schema, version) = (Body::NAME, Body::VERSION);
+    pretty(to, &Document { schema, version, conclusion, error, body })
 }
 
 /// A document without results: nothing was found because something went wrong.

@@ -1,19 +1,12 @@
 //! The output of `system boot`.
 
 use std::fmt::Write as _;
-use std::io;
 
 use crate::Styles;
 use crate::columns::wrap;
-use crate::json::pretty;
 use crate::system::heading;
 use host::{BootAdvice, BootParameter, BootState};
 use model::values::{format_cpu_list, name_cpus};
-
-/// Writes the advice as one document.
-pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
-    pretty(to, advice)
-}
 
 /// Lists the parameters with a note on each, and the line that sets them.
 pub fn text(advice: &BootAdvice, styles: &Styles) -> String {

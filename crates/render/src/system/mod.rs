@@ -15,14 +15,13 @@ use serde::Serialize;
 use crate::Styles;
 use crate::columns::wrap;
 use crate::conclusion::{Conclusion, FinalVerdict, tune_now};
-use crate::document::{Document, DocumentBody};
-use crate::json::pretty;
+use crate::document::{self, DocumentBody};
 use crate::styles::paint;
 use crate::units::counted;
 use host::{CorePair, CpusFrom, Standing, SystemReport};
 use model::values::{format_cpu_list, name_cpus};
 
-pub use boot::{entry_removed, json as boot_json, text as boot_text};
+pub use boot::{entry_removed, text as boot_text};
 
 /// The sources of noise on this machine.
 #[derive(Serialize, JsonSchema)]
@@ -45,7 +44,7 @@ pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
         true => Conclusion::of(FinalVerdict::Tuned),
         false => Conclusion { next: Some(tune_now()), ..Conclusion::of(FinalVerdict::NotTuned) },
     };
-    pretty(to, &Document::new(&body, conclusion, None))
+    document::write(to, &body, conclusion, None)
 }
 
 /// How much of the report is shown.

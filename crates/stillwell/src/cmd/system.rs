@@ -18,7 +18,7 @@ use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use model::values::{Cpus, TimeSpan, exit_code};
 use render::remedies::spelled;
 use render::system::SystemDetail;
-use render::{Styles, system as shown};
+use render::{Styles, json, system as shown};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {
@@ -84,7 +84,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     let cpus = named_cpus(verb.cpus.as_ref());
     let advice = BootAdvice::new(&host, &table, cpus, verb.no_smt)?;
     if verb.json {
-        shown::boot_json(&mut terminal::data(), &advice)?;
+        json::pretty(&mut terminal::data(), &advice)?;
     } else {
         print(&shown::boot_text(&advice, &Styles::colored()))?;
     }
