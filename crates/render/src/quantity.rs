@@ -1,6 +1,8 @@
 //! Words for the deciding quantity. Only times are faster and slower.
 
-use crate::ratios::{change, exact_percent, exact_text, interval_ends, percent_ends, repeats};
+use crate::ratios::{
+    change, exact_percent, exact_text, interval_ends, percent_ends, repeats, times_text,
+};
 use analysis::exact::SAME_WORK;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::{RatioInterval, compares_times};
@@ -189,7 +191,7 @@ impl QuantityWords {
         format!("{new} {verb} {by} {word} {noun} than {old} ({range})")
     }
 
-    /// A decided difference of another quantity than time: `b uses 12 % more memory than a (10 to 14 %)`.
+    /// A decided difference: `b uses 12 % more memory than a (10 to 14 %)`.
     pub(super) fn difference(self, new: &str, old: &str, shown: RatioInterval) -> String {
         let is_more = shown.ratio >= 1.0;
         let [lo, ratio, hi] = interval_ends(shown);
@@ -200,6 +202,7 @@ impl QuantityWords {
         });
         let times = || self.times(&ratio);
         match self {
+            Self::Time => time_difference(new, old, shown),
             Self::Value(better) => {
                 let is_better = is_more != better.is_lower();
                 let word = if is_better { "better" } else { "worse" };
@@ -219,7 +222,6 @@ impl QuantityWords {
                 let word = if is_more { "more" } else { less };
                 format!("{new} {verb} {by} {word} {noun} than {old} ({range})")
             }
-            Self::Time => format!("{new} {}", change(shown.ratio)),
         }
     }
 
@@ -254,6 +256,36 @@ impl QuantityWords {
             Self::Value(Better::Higher) => format!("{than} the value of {others}"),
         }
     }
+}
+
+/// A decided difference of times. Never "30 % faster", which could mean speed or time.
+fn time_difference(new: &str, old: &str, shown: RatioInterval) -> String {
+    let RatioInterval { ratio, lo, hi } = shown;
+    if !(hi - lo).is_finite() {
+        let times = times_text(ratio.max(1.0 / ratio));
+        let [quick, slow] = if ratio >= 1.0 { [old, new] } else { [new, old] };
+        return format!(
+            "{quick} is {times} times as fast as {slow} (too few blocks for an interval)"
+        );
+    }
+    if ratio >= FACTOR_FROM {
+        return format!("{old} is {} as {new}", as_fast(shown));
+    }
+    if ratio <= 1.0 / FACTOR_FROM {
+        return format!("{new} is {} as {old}", as_fast(shown.inverse()));
+    }
+    if ratio >= 1.0 {
+        let (by, range) = percent_ends([ratio - 1.0, lo - 1.0, hi - 1.0]);
+        return format!("{new} is {by} slower than {old} ({range})");
+    }
+    let (by, range) = percent_ends([1.0 - ratio, 1.0 - hi, 1.0 - lo]);
+    format!("{new} is faster than {old}: it takes {by} less time ({range})")
+}
+
+/// `2.3 times as fast (1.5 to 2.9)`, up to the second name.
+fn as_fast(interval: RatioInterval) -> String {
+    let [lo, ratio, hi] = interval_ends(interval);
+    format!("{ratio} times ({lo} to {hi}) as fast")
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
 use crate::names::first_of;
+use crate::quantity::QuantityWords;
 use crate::ratios::{percent_ends, ratio_and_interval};
-use crate::text::differs;
 use crate::units::{counted, short_time};
 use analysis::RatioInterval;
 use record::plan::Plan;
@@ -143,7 +143,8 @@ impl RacePage<'_> {
         let reference = name(&self.labels[0]);
         match size {
             Some(size) if size.lo > 0.0 || size.hi < 0.0 => {
-                format!("{best}; {}", differs(["it", &reference], self.shown(size), plan))
+                let quantity = QuantityWords::of(plan);
+                format!("{best}; {}", quantity.difference("it", &reference, self.shown(size)))
             }
             Some(size) => {
                 let [share, lo, hi] = [size.log, size.lo, size.hi].map(f64::exp_m1);

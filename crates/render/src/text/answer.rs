@@ -6,7 +6,7 @@ use crate::budget::{longer, to_decide};
 use crate::exported::shown_value;
 use crate::names::distinct;
 use crate::quantity::{QuantityWords, is_within_limit};
-use crate::ratios::{interval_ends, percent_ends, times_text};
+use crate::ratios::times_text;
 use crate::t0;
 use crate::text::SummaryContext;
 use crate::text::comparison::{margin, no_test};
@@ -24,8 +24,6 @@ use record::plan::Plan;
 const NAME_IN_LIST_MAX: usize = 24;
 /// More names are only counted.
 const NAMES_MAX: usize = 3;
-/// Differences from this factor on are told as factors, not as percentages.
-const FACTOR_FROM: f64 = 2.0;
 
 /// The sentence about all commands of a session; `None` if there is nothing to tell.
 pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
@@ -147,54 +145,16 @@ fn decided(
     judgement: &Judgement,
     plan: &Plan,
 ) -> String {
-    let shown = judgement.shown(paired);
+    let (shown, quantity) = (judgement.shown(paired), QuantityWords::of(plan));
     let text = match paired.repeats {
-        true => QuantityWords::of(plan).differs_again(new, old, shown),
-        false => differs([new, old], shown, plan),
+        true => quantity.differs_again(new, old, shown),
+        false => quantity.difference(new, old, shown),
     };
     if judgement.within_margin {
         format!("{text}, less than the {} that counts as the same", margin(plan.policy))
     } else {
         text
     }
-}
-
-/// A decided difference in words.
-pub(crate) fn differs([new, old]: [&str; 2], shown: RatioInterval, plan: &Plan) -> String {
-    match QuantityWords::of(plan) {
-        QuantityWords::Time => difference(new, old, shown),
-        quantity => quantity.difference(new, old, shown),
-    }
-}
-
-/// A decided difference of times. Never "30 % faster", which could mean speed or time.
-fn difference(new: &str, old: &str, shown: RatioInterval) -> String {
-    let RatioInterval { ratio, lo, hi } = shown;
-    if !(hi - lo).is_finite() {
-        let times = times_text(ratio.max(1.0 / ratio));
-        let [quick, slow] = if ratio >= 1.0 { [old, new] } else { [new, old] };
-        return format!(
-            "{quick} is {times} times as fast as {slow} (too few blocks for an interval)"
-        );
-    }
-    if ratio >= FACTOR_FROM {
-        return format!("{old} is {} as {new}", as_fast(shown));
-    }
-    if ratio <= 1.0 / FACTOR_FROM {
-        return format!("{new} is {} as {old}", as_fast(shown.inverse()));
-    }
-    if ratio >= 1.0 {
-        let (by, range) = percent_ends([ratio - 1.0, lo - 1.0, hi - 1.0]);
-        return format!("{new} is {by} slower than {old} ({range})");
-    }
-    let (by, range) = percent_ends([1.0 - ratio, 1.0 - hi, 1.0 - lo]);
-    format!("{new} is faster than {old}: it takes {by} less time ({range})")
-}
-
-/// `2.3 times as fast (1.5 to 2.9)`, up to the second name.
-fn as_fast(interval: RatioInterval) -> String {
-    let [lo, ratio, hi] = interval_ends(interval);
-    format!("{ratio} times ({lo} to {hi}) as fast")
 }
 
 /// The knowledge about an undecided difference, and what would decide.

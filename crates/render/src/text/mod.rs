@@ -24,7 +24,7 @@ use model::values::Order;
 use record::plan::Plan;
 use record::{ImportedBenchmark, ImportedFile, Record};
 
-pub(super) use answer::{differs, pair};
+pub(super) use answer::pair;
 pub(super) use benchmarks::location;
 use comparison::self_check;
 pub(super) use comparison::{comparison, margin, no_test, no_tests, numbers_line, sentences};
