@@ -50,15 +50,11 @@ pub(super) fn block_of_eighths(eighths: u64) -> char {
 
 /// The values at both ends of a line of blocks: `12.30 … 12.80 ms`.
 pub fn axis(histogram: &Histogram, unit: DisplayUnit) -> Option<String> {
-    let edges = shown_edges(histogram);
+    let edges = &histogram.edges[..histogram.edges.len().min(LINE_BINS_MAX + 1)];
     let (first, last) = (edges.first()?, edges.last()?);
     let decimals = decimals(edges, unit);
     let text = format!("{} … {}", unit.number(*first, decimals), unit.number(*last, decimals));
     Some(unit.label(&text))
-}
-
-fn shown_edges(histogram: &Histogram) -> &[f64] {
-    &histogram.edges[..histogram.edges.len().min(LINE_BINS_MAX + 1)]
 }
 
 /// Decimals that keep neighbouring edges distinct.
@@ -151,26 +147,16 @@ pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -
             let shown = if count > 0 { format!(" {count}") } else { String::new() };
             writeln!(out, "{edge:>wide$} {name}{pad} │{bar}{shown}").ok();
         }
-        rest_row(&mut out, histogram, arm, edges.last(), wide + 1 + width(unit.name));
+        let n_above = histogram.n_above.get(arm).copied().unwrap_or(0);
+        if let Some(last) = edges.last().filter(|_| n_above > 0) {
+            let (above, columns) = (format!("> {last}"), wide + 1 + width(unit.name));
+            writeln!(out, "{above:>columns$} │ {n_above}").ok();
+        }
         out.push('\n');
     }
     out.truncate(out.trim_end_matches('\n').len());
     out.push('\n');
     out
-}
-
-fn rest_row(
-    out: &mut String,
-    histogram: &Histogram,
-    arm: usize,
-    last: Option<&String>,
-    columns: usize,
-) {
-    let n_above = histogram.n_above.get(arm).copied().unwrap_or(0);
-    if let Some(last) = last.filter(|_| n_above > 0) {
-        let above = format!("> {last}");
-        writeln!(out, "{above:>columns$} │ {n_above}").ok();
-    }
 }
 
 fn bar(count: u32, tallest: u32, columns: usize) -> String {
