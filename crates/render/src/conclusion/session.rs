@@ -27,8 +27,12 @@ pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
     let is_taken = |disturbance: &Disturbance| {
         disturbance.is_limit_only || disturbance.taken_share.is_some_and(|share| share >= TAKEN_MIN)
     };
-    let compared = comparisons_conclusion(judged);
-    let verdict = match compared.verdict {
+    let effect = |(comparison, judgement): (&Comparison, &Judgement)| {
+        let names = [comparison.arm, comparison.reference].map(|arm| plan.full_label(arm));
+        comparison_effect(names, &comparison.evidence, judgement)
+    };
+    let effects = judged.pairs().map(effect).collect();
+    let verdict = match whole(judgements) {
         _ if measured.iter().all(|arm| arm.n_runs == 0) => FinalVerdict::NotMeasured,
         verdict => verdict,
     };
@@ -36,17 +40,7 @@ pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
         let is_alone = verdict == FinalVerdict::Measured;
         disturbance.as_ref().filter(|it| is_alone && is_taken(it)).map(|_| find_noise(record))
     });
-    Conclusion { verdict, measured, disturbance, next, ..compared }
-}
-
-fn comparisons_conclusion(judged: Judged<'_>) -> Conclusion {
-    let plan = &judged.record.header.plan;
-    let effect = |(comparison, judgement): (&Comparison, &Judgement)| {
-        let names = [comparison.arm, comparison.reference].map(|arm| plan.full_label(arm));
-        comparison_effect(names, &comparison.evidence, judgement)
-    };
-    let effects = judged.pairs().map(effect).collect();
-    Conclusion { effects, ..Conclusion::of(whole(judged.judgements)) }
+    Conclusion { verdict, effects, measured, disturbance, next }
 }
 
 /// The verdict on all comparisons together.
