@@ -190,7 +190,11 @@ fn append_answer(out: &mut String, page: &SummaryContext<'_>) {
         closing::failures(out, page.judged.record, page.analysis.end, page.styles);
     }
     if let Some(text) = page.sentence() {
-        headline(out, page, &text);
+        let style = match page.judged.judgements {
+            [only] => page.styles.verdict(only.verdict),
+            _ => page.styles.headline,
+        };
+        wrap_headline(out, style, &text);
     }
     if page.plan.has_benchmarks() {
         if !page.analysis.comparisons.is_empty() {
@@ -213,15 +217,6 @@ fn append_answer(out: &mut String, page: &SummaryContext<'_>) {
     }
     arms::append_copies(out, page);
     out.push('\n');
-}
-
-/// Appends the sentence in the colour of the only verdict.
-fn headline(out: &mut String, page: &SummaryContext<'_>, text: &str) {
-    let style = match page.judged.judgements {
-        [judgement] => page.styles.verdict(judgement.verdict),
-        _ => page.styles.headline,
-    };
-    wrap_headline(out, style, text);
 }
 
 /// Appends the means of the metrics, if the user named some.
