@@ -86,7 +86,7 @@ pub(super) fn card(
         class,
         word,
         heading: format!("{} vs {}", comparison.arm + 1, comparison.reference + 1),
-        sentence: placed(place, pair([&new, &old], evidence, judgement, plan)),
+        sentence: Some(placed(place, pair([&new, &old], evidence, judgement, plan))),
         numbers: numbers_line(evidence, judgement),
         details,
     }
@@ -114,15 +114,15 @@ pub(super) fn alone(
         class: "none",
         word: context.location,
         heading: (arm.arm + 1).to_string(),
-        sentence: placed(place, sentence_on(record, analysis, arm, unit)),
+        sentence: Some(placed(place, sentence_on(record, analysis, arm, unit))),
         numbers,
         details: Vec::new(),
     }
 }
 
-fn placed(place: Option<&str>, sentence: String) -> Option<String> {
-    Some(match place {
+fn placed(place: Option<&str>, sentence: String) -> String {
+    match place {
         Some(place) => format!("{}: {sentence}", one_line(place)),
         None => sentence,
-    })
+    }
 }
