@@ -49,13 +49,13 @@ const SIZES: [CurveSize; 2] = [
     CurveSize { class: "narrow", width: 370.0, height: 320.0, numbers: &[0.0, 0.5, 1.0] },
 ];
 
-/// Classes of marks, in the order of the legend.
-const KEY: [(&str, &str); 5] = [
-    ("old", "like the old"),
-    ("new", "like the new"),
-    ("neither", "neither"),
-    ("open", "undecided"),
-    ("end", "an end, or only confirmed"),
+/// Classes of marks, in the order of the legend. A commit without an answer is an end, or only confirmed.
+const KEY: [(&str, Option<Answer>); 5] = [
+    ("old", Some(Answer::LikeOld)),
+    ("new", Some(Answer::LikeNew)),
+    ("neither", Some(Answer::Neither)),
+    ("open", Some(Answer::Undecided)),
+    ("end", None),
 ];
 
 pub struct StepRecord<'a> {
@@ -168,7 +168,8 @@ fn template(
         cost: cost(search),
         key: KEY
             .into_iter()
-            .filter(|(name, _)| points.iter().any(|it| class(it.answer) == *name))
+            .filter(|(_, answer)| points.iter().any(|it| it.answer == *answer))
+            .map(|(class, answer)| (class, answer.map_or("an end, or only confirmed", word)))
             .collect(),
         label: format!("{} measured of {}", points.len(), counted(n_between, "commit")),
         curves: SIZES
@@ -358,13 +359,7 @@ fn percents(share: f64) -> String {
 }
 
 fn class(answer: Option<Answer>) -> &'static str {
-    match answer {
-        None => "end",
-        Some(Answer::LikeOld) => "old",
-        Some(Answer::LikeNew) => "new",
-        Some(Answer::Neither) => "neither",
-        Some(Answer::Undecided) => "open",
-    }
+    KEY.iter().find(|(_, of)| *of == answer).map_or("end", |(class, _)| *class)
 }
 
 #[cfg(test)]
