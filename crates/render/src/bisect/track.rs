@@ -22,12 +22,11 @@ pub(super) fn track(mut search: BisectSearch, observations: &[&Observation]) -> 
     for observation in observations {
         let step = search.next_step();
         match (*observation, step) {
-            (Observation::Ends { lo, hi, new, .. }, _) => {
-                add_pair(&mut points, *lo, *hi, new);
-            }
-            (Observation::Confirm { base, head, new, .. }, _) => {
-                add_pair(&mut points, *base, *head, new);
-            }
+            (
+                Observation::Ends { lo: base, hi: head, new, .. }
+                | Observation::Confirm { base, head, new, .. },
+                _,
+            ) => add_pair(&mut points, *base, *head, new),
             (Observation::Probe { commit, of_old, of_new, .. }, SearchStep::Probe { lo, .. }) => {
                 let answer = Some(search.answer_now(of_old, of_new));
                 if let Some(level) = points.get(&lo).map(|point| point.level) {
