@@ -194,18 +194,16 @@ impl RacePage<'_> {
             writeln!(out, "and {n_more} more, which --json lists").ok();
         }
         for it in arms {
-            match &it.standing {
+            let why = match &it.standing {
                 FinalStanding::Far => {
-                    let text =
-                        "took at least 3 times as long as the reference in each run of round 1";
-                    writeln!(out, "{}: {text}", name(&self.labels[it.arm])).ok();
+                    "took at least 3 times as long as the reference in each run of round 1".into()
                 }
                 FinalStanding::Failed(why) => {
-                    let why = shorten(&one_line(why.lines().next().unwrap_or_default()), REASON);
-                    writeln!(out, "{}: {why}", name(&self.labels[it.arm])).ok();
+                    shorten(&one_line(why.lines().next().unwrap_or_default()), REASON)
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            writeln!(out, "{}: {why}", name(&self.labels[it.arm])).ok();
         }
     }
 
