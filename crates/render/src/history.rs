@@ -4,15 +4,13 @@ mod changes;
 
 use std::fmt::Write as _;
 
-use formats::ResultUnit;
 use jiff::Timestamp;
 
 use crate::columns::one_line;
 use crate::histogram::block_of_eighths;
 use crate::names::cut_names;
-use crate::results::kind;
 use crate::styles::paint;
-use crate::units::{DisplayUnit, counted, signed_percent};
+use crate::units::{DisplayUnit, UnitKind, counted, signed_percent};
 use crate::{Styles, table};
 use model::values::Estimate;
 use search::history::series::{Change, ChangeKind, Series};
@@ -173,19 +171,15 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
 
 /// The unit that fits all values of the series, and its name. An unknown unit keeps its name in the file.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
-    let unit = match &series.unit[..] {
-        "ns" => ResultUnit::Time,
-        "byte" => ResultUnit::Bytes,
-        "count" => ResultUnit::Count,
-        other => ResultUnit::Other(other.into()),
+    let (kind, own) = match series.unit.as_str() {
+        "ns" => (UnitKind::Time, None),
+        "byte" => (UnitKind::Memory, None),
+        "count" => (UnitKind::Count, None),
+        own => (UnitKind::Count, Some(own)),
     };
     let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
-    let fitting = DisplayUnit::for_largest(kind(&unit), largest);
-    let name = match &unit {
-        ResultUnit::Other(other) => fitting.label(&one_line(other)),
-        _ => fitting.name.to_owned(),
-    };
-    (fitting, name)
+    let fitting = DisplayUnit::for_largest(kind, largest);
+    (fitting, own.map_or(fitting.name.into(), |own| fitting.label(&one_line(own))))
 }
 
 /// A sparkline of the newest values, scaled from the lowest to the highest.
