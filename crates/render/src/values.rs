@@ -9,7 +9,8 @@ use formats::{BenchmarkValues, ResultUnit, Results, csv_cell::cell_of_text, stat
 use crate::columns::one_line;
 use crate::csv::io_error;
 use crate::markup::markdown_code;
-use crate::units::{self, UnitKind};
+use crate::results::kind;
+use crate::units::{DisplayUnit, UnitKind};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -60,10 +61,9 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &BenchmarkValues, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
-    match benchmark.unit {
-        ResultUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
-        ResultUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
-        ResultUnit::Count | ResultUnit::Other(_) => units::DisplayUnit::ONE,
+fn unit(benchmark: &BenchmarkValues, values: impl Iterator<Item = f64>) -> DisplayUnit {
+    match kind(&benchmark.unit) {
+        UnitKind::Count => DisplayUnit::ONE,
+        kind => DisplayUnit::choose(kind, None, values),
     }
 }
