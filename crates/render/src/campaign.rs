@@ -99,7 +99,7 @@ fn rules(campaign: &Campaign, facts: &CampaignFacts) -> String {
 pub fn answer(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let Some(attempt) = campaign.attempts().last() else { return String::new() };
     let mut out = String::new();
-    let name = shorten(&one_line(&attempt.name), NAME);
+    let name = shorten(&attempt.name, NAME);
     wrap(&mut out, "", 2, &format!("{name}: {}", sentence(attempt, facts)));
     let Some(end) = &attempt.end else { return out };
     for line in unfair(end) {
@@ -221,7 +221,7 @@ fn headline(campaign: &Campaign) -> String {
 }
 
 fn row(campaign: &Campaign, attempt: &Attempt, facts: &CampaignFacts) -> [String; 5] {
-    let name = shorten(&one_line(&attempt.name), NAME);
+    let name = shorten(&attempt.name, NAME);
     let Some(end) = &attempt.end else {
         // One `try` works at a time, so an attempt before the last one runs no more.
         let is_last = campaign.attempts().last().is_some_and(|last| std::ptr::eq(last, attempt));
@@ -296,7 +296,7 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
         out += "\n| accepted attempt | the whole, against that without it |\n|---|---|\n";
     }
     for (index, gain) in contributions {
-        let name = cell(&shorten(&one_line(&campaign.attempts()[index].name), NAME));
+        let name = cell(&shorten(&campaign.attempts()[index].name, NAME));
         writeln!(out, "| {name} | {} |", size(&gain)).ok();
     }
     out.push_str("\nSizes are those of runs whose number was fixed before they began. ");

@@ -63,7 +63,7 @@ pub fn round(
     let mut out = String::new();
     for (arm, why) in failed {
         let why = why.lines().next().unwrap_or_default();
-        writeln!(out, "failed   {} {}", name(&labels[*arm]), shorten(&one_line(why), REASON)).ok();
+        writeln!(out, "failed   {} {}", name(&labels[*arm]), shorten(why, REASON)).ok();
     }
     if !counts {
         return out;
@@ -92,7 +92,7 @@ pub fn kept(directory: &Path) -> String {
 }
 
 fn name(label: &str) -> String {
-    shorten(&one_line(label), NAME)
+    shorten(label, NAME)
 }
 
 impl RacePage<'_> {
@@ -199,7 +199,7 @@ impl RacePage<'_> {
                     "took at least 3 times as long as the reference in each run of round 1".into()
                 }
                 FinalStanding::Failed(why) => {
-                    shorten(&one_line(why.lines().next().unwrap_or_default()), REASON)
+                    shorten(why.lines().next().unwrap_or_default(), REASON)
                 }
                 _ => continue,
             };

@@ -32,7 +32,7 @@ const LISTED_MAX: usize = 12;
 
 /// A commit in a line: `0123456789 "the subject"`.
 pub fn name(commit: &Commit) -> String {
-    let subject = shorten(&one_line(&commit.subject), SUBJECT);
+    let subject = shorten(&commit.subject, SUBJECT);
     format!("{} \"{subject}\"", short(commit))
 }
 
@@ -104,7 +104,7 @@ fn reason(why: &str) -> String {
     let mut output = why.lines().filter_map(|line| line.strip_prefix(OUTPUT_MARK));
     let is_cause = |line: &&str| line.to_lowercase().contains("error") && !line.contains("***");
     let cause = output.clone().find(is_cause).or_else(|| output.next_back());
-    shorten(&one_line(cause.or(why.lines().next()).unwrap_or_default()), REASON)
+    shorten(cause.or(why.lines().next()).unwrap_or_default(), REASON)
 }
 
 /// The old end of the range that is searched now, the whole one or a part.
@@ -292,7 +292,7 @@ fn remark(layout: &LayoutFinding) -> Option<String> {
             size(over)
         )),
         (LayoutVerdict::NotRelinked, _, Some(why)) => {
-            let why = shorten(&one_line(why.lines().next().unwrap_or_default()), 80);
+            let why = shorten(why.lines().next().unwrap_or_default(), 80);
             Some(format!("Other link orders were not measured ({why})."))
         }
         _ => None,

@@ -235,8 +235,7 @@ pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
 
 /// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
 pub(crate) fn culprit(stored_culprit: &StoredCulprit) -> String {
-    let (id, subject) =
-        (short_id(&stored_culprit.head), shorten(&one_line(&stored_culprit.subject), 50));
+    let (id, subject) = (short_id(&stored_culprit.head), shorten(&stored_culprit.subject, 50));
     let group = match stored_culprit.n_commits {
         1 => String::new(),
         n => format!(", or one of the {} before it that cannot be built", n - 1),
@@ -297,7 +296,7 @@ pub(crate) fn no_change(
     let p = uncertain::significant(change.p, 2);
     let nearest = format!(
         "nearest: {} {} since {}, p = {p}",
-        shorten(&one_line(series), 60),
+        shorten(series, 60),
         signed_percent(change.ratio.ratio),
         day(*since_s),
     );
