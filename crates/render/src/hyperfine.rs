@@ -162,8 +162,8 @@ struct ResultFields<'a> {
     arm: usize,
     command: &'a str,
     t0: Option<ValueInUnit>,
-    steps: RunColumn<'a>,
-    blocks: RunColumn<'a>,
+    steps: RunColumn<'a, u32>,
+    blocks: RunColumn<'a, Option<u32>>,
 }
 
 impl<'a> ResultFields<'a> {
@@ -175,10 +175,8 @@ impl<'a> ResultFields<'a> {
             t0: summary
                 .net_t0()
                 .map(|t0| ValueInUnit { is_upper_limit, ..ValueInUnit::of(t0, series.planned()) }),
-            steps: series.column(|row| RunCell::Integer(row.step.into())),
-            blocks: series.column(|row| {
-                row.block.map_or(RunCell::Missing, |block| RunCell::Integer(block.into()))
-            }),
+            steps: series.column(|row| row.step),
+            blocks: series.column(|row| row.block),
         }
     }
 }
@@ -199,26 +197,18 @@ impl<'a> ArmRuns<'a> {
         self.rows.rows(self.record, self.arm)
     }
 
-    fn column(self, cell: fn(&Row) -> RunCell) -> RunColumn<'a> {
-        RunColumn { series: self, cell }
+    fn column<T>(self, cell: impl Fn(&Row) -> T + 'a) -> RunColumn<'a, T> {
+        RunColumn { series: self, cell: Box::new(cell) }
     }
 }
 
 /// One value for each run, streamed.
-struct RunColumn<'a, F = fn(&Row) -> RunCell> {
+struct RunColumn<'a, T> {
     series: ArmRuns<'a>,
-    cell: F,
+    cell: Box<dyn Fn(&Row) -> T + 'a>,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RunCell {
-    Missing,
-    Integer(i64),
-    Number(f64),
-}
-
-impl<F: Fn(&Row) -> RunCell> Serialize for RunColumn<'_, F> {
+impl<T: Serialize> Serialize for RunColumn<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.series.rows().map(|row| (self.cell)(&row)))
     }
@@ -327,10 +317,10 @@ struct ResultV1<'a> {
     min: f64,
     max: f64,
     /// Wall times net of the control, s.
-    times: RunColumn<'a, Box<dyn Fn(&Row) -> RunCell + 'a>>,
+    times: RunColumn<'a, Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_usage_byte: Option<RunColumn<'a>>,
-    exit_codes: RunColumn<'a>,
+    memory_usage_byte: Option<RunColumn<'a, Option<u64>>>,
+    exit_codes: RunColumn<'a, i32>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     parameters: BTreeMap<&'a str, &'a str>,
     stillwell: ResultFields<'a>,
@@ -344,11 +334,7 @@ impl<'a> ResultV1<'a> {
         let mean_s =
             |name: &str| summary.metric(name).map_or(0.0, |metric| metric.mean / SECOND_NS);
         let has_memory = series.record.rows.has(Metric::MaxrssKib);
-        let memory = |row: &Row| match row.get(Metric::MaxrssKib) {
-            Some(kib) => RunCell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),
-            None => RunCell::Missing,
-        };
-        let net_wall = move |row: &Row| wall.value(row).map_or(RunCell::Missing, RunCell::Number);
+        let memory = |row: &Row| Some(row.get(Metric::MaxrssKib)? * 1024);
         Some(Self {
             command: arm.label(),
             mean,
@@ -358,9 +344,9 @@ impl<'a> ResultV1<'a> {
             system: mean_s("sys"),
             min,
             max,
-            times: RunColumn { series, cell: Box::new(net_wall) },
+            times: series.column(move |row| wall.value(row)),
             memory_usage_byte: has_memory.then(|| series.column(memory)),
-            exit_codes: series.column(|row| RunCell::Integer(row.shell_exit().into())),
+            exit_codes: series.column(Row::shell_exit),
             parameters: arm
                 .parameters
                 .iter()
