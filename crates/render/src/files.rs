@@ -290,7 +290,6 @@ fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
     if let ResultUnit::Other(name) = unit { format!("{number} {name}") } else { number }
 }
 
-/// A difference with its sign and unit.
 fn signed(unit: &ResultUnit, difference: f64) -> String {
     let sign = if difference < 0.0 { "" } else { "+" };
     format!("{sign}{}", value(unit, difference))

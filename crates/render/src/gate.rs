@@ -181,7 +181,6 @@ pub(super) fn open_mean(judgement: &Judgement, quantity: &QuantityWords) -> Stri
     }
 }
 
-/// Why a comparison passes.
 fn why_fine(
     shown: RatioInterval,
     judgement: &Judgement,

@@ -65,7 +65,6 @@ fn conclusion(result: &GateResult<'_>) -> Conclusion {
     }
 }
 
-/// The error that stopped the gate.
 fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
     let n_timed_out = result.measured.map_or(0, |it| n_timed_out(it.record));
     let are_timeouts = !result.failing.is_empty() && result.failing.len() == n_timed_out;

@@ -220,7 +220,6 @@ impl<'a> GateResult<'a> {
         }
     }
 
-    /// What is compared.
     pub(super) fn quantity(&self) -> QuantityWords {
         let plan = self.measured.map(|judged| &judged.record.header.plan);
         plan.map_or(QuantityWords::Time, QuantityWords::of)
@@ -231,7 +230,6 @@ impl<'a> GateResult<'a> {
         self.counter.filter(|_| self.measured.is_some() && self.quantity().is_time())
     }
 
-    /// The verdict in a sentence.
     pub(super) fn sentence(&self, rows: &[GateRow]) -> String {
         if rows.is_empty() {
             return self.nothing();

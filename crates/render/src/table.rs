@@ -19,7 +19,6 @@ pub fn plain(rows: Vec<Vec<String>>, right: &[usize]) -> String {
     rows.into_iter().map(line).collect()
 }
 
-/// The width of each column.
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let mut widths = Vec::new();
     for row in rows {

@@ -15,7 +15,6 @@ use model::words::{bytes_of, path_text, text_of};
 use record::Record;
 use record::plan::{BlockRule, Plan};
 
-/// Nanoseconds in a second.
 const SECOND_NS: f64 = 1e9;
 
 /// The next sensible action.

@@ -30,7 +30,6 @@ pub(super) struct VerdictCard {
     pub details: Vec<String>,
 }
 
-/// Class and word of a comparison.
 pub(super) fn class_and_word(
     evidence: &Evidence,
     judgement: &Judgement,

@@ -234,7 +234,6 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec
     row
 }
 
-/// Benchmarks of only one program.
 fn append_not_compared(out: &mut String, page: &SummaryContext<'_>) {
     if page.plan.by_geometric_mean {
         return;

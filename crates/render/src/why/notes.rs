@@ -112,7 +112,6 @@ fn unseen_callers(breakdown: &Breakdown, arm: usize) -> Option<String> {
     })
 }
 
-/// Some names for a sentence.
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let names = names.iter().map(|it| shorten(it.as_ref(), NAME_IN_WORDS));
     first_of(&names.collect::<Vec<_>>(), NAMES_MAX)

@@ -98,7 +98,6 @@ fn write_in_full(to: &mut dyn Write, breakdown: &Breakdown, graph: &FlameGraph) 
     Ok(to.write_all(filled(TEMPLATE, &template)?.as_bytes())?)
 }
 
-/// How to read the flame graph.
 fn reading(graph: &FlameGraph) -> String {
     let mut said =
         "Below each function is what it calls; the width is CPU time by samples.".to_owned();
