@@ -29,20 +29,12 @@ pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, 
         ("warm-ups of a launch", |it| Some(between(it.warmups_per_launch, |n| n.to_string()))),
         ("loops of a value", |it| Some(between(it.loops, loops))),
         ("inner loops", |it| (it.inner_loops.max > 1).then(|| between(it.inner_loops, loops))),
-        ("all loops took", |it| {
-            let ValueRange { min, max } = it.raw_ns?;
-            Some(if min == max {
-                short_time(min)
-            } else {
-                format!("{} to {}", short_time(min), short_time(max))
-            })
-        }),
+        ("all loops took", |it| Some(between(it.raw_ns?, short_time))),
         ("measured", |it| it.measured_ns.map(short_time)),
         ("took", |it| it.duration_ns.map(short_time)),
         ("dates", |it| {
-            let ValueRange { min, max } = it.dates.as_ref()?;
-            let short = |date: &str| one_line(date.get(..19).unwrap_or(date));
-            Some(if min == max { short(min) } else { format!("{} to {}", short(min), short(max)) })
+            let short = |date: String| one_line(date.get(..19).unwrap_or(&date));
+            Some(between(it.dates.clone()?, short))
         }),
     ];
     for (name, cell) in rows {
