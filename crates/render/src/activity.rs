@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::columns::{COLUMNS, shorten, width, wrap};
-use crate::uncertain;
+use crate::columns::{COLUMNS, shorten, wrap};
 use crate::units::{DisplayUnit, UnitKind, counted};
+use crate::{table, uncertain};
 use analysis::{Activity, CountKind, RunCount};
 
 const INDENT: usize = 3;
@@ -15,13 +15,9 @@ pub fn text(number: usize, label: &str, activity: &Activity) -> String {
     let heading = format!("counts of {number}, means of {runs}: ");
     let room = COLUMNS.saturating_sub(heading.len());
     let mut out = format!("{heading}{}\n", shorten(label, room));
-    let lines: Vec<[String; 3]> = activity.counts.iter().map(line).collect();
-    let width_of = |at: usize| lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
-    let (names, values) = (width_of(0), width_of(1));
-    for [name, value, rate] in &lines {
-        let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)));
-        let line = format!("{name}{}  {}{value}  {rate}", pad(name, names), pad(value, values));
-        writeln!(out, "{:INDENT$}{}", "", line.trim_end()).ok();
+    let rows = activity.counts.iter().map(row).collect();
+    for line in table::plain(rows, &[1]).lines() {
+        writeln!(out, "{:INDENT$}{line}", "").ok();
     }
     if let Some(share) = activity.counting_share {
         let share = percent(share.value, share.err);
@@ -33,8 +29,8 @@ pub fn text(number: usize, label: &str, activity: &Activity) -> String {
     out
 }
 
-fn line(count: &RunCount) -> [String; 3] {
-    [name(count.what).to_owned(), per_run(count), rate(count).unwrap_or_default()]
+fn row(count: &RunCount) -> Vec<String> {
+    vec![name(count.what).to_owned(), per_run(count), rate(count).unwrap_or_default()]
 }
 
 pub(super) fn name(what: CountKind) -> &'static str {
