@@ -66,9 +66,8 @@ fn measure(facts: &CampaignFacts) -> Option<String> {
     match names.as_slice() {
         [] => None,
         [one] => Some(format!("What decides is its benchmark {one}.")),
-        [.., last] => {
-            let first = names[..names.len() - 1].join(", ");
-            let n = names.len();
+        [first @ .., last] => {
+            let (n, first) = (names.len(), first.join(", "));
             Some(format!(
                 "What decides is the geometric mean of {n} benchmarks: {first} and {last}."
             ))

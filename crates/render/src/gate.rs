@@ -34,13 +34,11 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
         text += &line(judged, fail_on, code);
     }
     if let (Some(ceiling), Some(worst)) = (fail_on.above, worst(ceilings)) {
-        let [name, of] = [
-            short_label(plan, worst.arm, NAME_MAX),
-            match ceilings.len() {
-                1 => String::new(),
-                n => format!(" (the largest of {n})"),
-            },
-        ];
+        let name = short_label(plan, worst.arm, NAME_MAX);
+        let of = match ceilings.len() {
+            1 => String::new(),
+            n => format!(" (the largest of {n})"),
+        };
         let word = word(worst.answer);
         let about = at_most(worst, ceiling, &plan.arms[worst.arm]);
         text += &log_line(&format!("gate: {word}: {name}{of} {about}, exit code {code}"));
@@ -140,13 +138,9 @@ fn evidence(
         true => format!("{}, which {}", quantity.times(&exact_text(shown.ratio)), repeats(shown)),
         false => format!("{} at {level} %", quantity.times(&ratio_and_interval(shown))),
     };
-    let above = match judgement.better {
-        Better::Lower => uncertain::trimmed(limit, 6),
-        Better::Higher => uncertain::significant(1.0 / limit, 4),
-    };
-    let [beyond, more] = match judgement.better {
-        Better::Lower => ["above", "more"],
-        Better::Higher => ["below", "less"],
+    let (above, beyond, more) = match judgement.better {
+        Better::Lower => (uncertain::trimmed(limit, 6), "above", "more"),
+        Better::Higher => (uncertain::significant(1.0 / limit, 4), "below", "less"),
     };
     if answer == GateAnswer::Fail {
         return (format!("{interval}, all of it {beyond} {above}"), String::new());
