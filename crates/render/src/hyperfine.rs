@@ -251,21 +251,17 @@ impl<'a> ResultV2<'a> {
         Self {
             command: &arm.command,
             name: arm.name.as_deref(),
-            parameters: arm
-                .parameters
-                .iter()
-                .map(|(name, value)| (name.as_str(), ParameterValue { value }))
-                .collect(),
-            environment: arm
-                .environment
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str()))
-                .collect(),
+            parameters: by_name(&arm.parameters, |value| ParameterValue { value }),
+            environment: by_name(&arm.environment, |value| value),
             measurements: RunObjects { series, metrics },
             summary: summaries.collect(),
             stillwell: ResultFields::new(series, summary),
         }
     }
+}
+
+fn by_name<'a, T>(pairs: &'a [(String, String)], of: fn(&'a str) -> T) -> BTreeMap<&'a str, T> {
+    pairs.iter().map(|(name, value)| (name.as_str(), of(value))).collect()
 }
 
 /// One object for each run, streamed.
@@ -347,11 +343,7 @@ impl<'a> ResultV1<'a> {
             times: series.column(move |row| wall.value(row)),
             memory_usage_byte: has_memory.then(|| series.column(memory)),
             exit_codes: series.column(Row::shell_exit),
-            parameters: arm
-                .parameters
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str()))
-                .collect(),
+            parameters: by_name(&arm.parameters, |value| value),
             stillwell: ResultFields::new(series, summary),
         })
     }
