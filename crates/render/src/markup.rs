@@ -40,9 +40,9 @@ struct MarkupRow {
 pub fn table(markup: Markup, judged: Judged<'_>) -> String {
     let table = build(judged);
     match markup {
-        Markup::Markdown => markdown(&table),
+        Markup::Markdown => piped(&table, [":---", "|---:"], markdown_code),
         Markup::Asciidoc => asciidoc(&table),
-        Markup::Org => org(&table),
+        Markup::Org => piped(&table, ["---", "+---"], org_code),
     }
 }
 
@@ -130,11 +130,12 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
     chosen.iter().map(column).collect()
 }
 
-fn markdown(table: &MarkupTable) -> String {
-    let rule = "---:|".repeat(table.headings.len());
-    let mut out = format!("| Command | {} |\n|:---|{rule}\n", table.headings.join(" | "));
+/// A table between pipes. `rule`: what is below the heading of the first column and of each other one.
+fn piped(table: &MarkupTable, rule: [&str; 2], code: fn(&str) -> String) -> String {
+    let rule = rule[0].to_owned() + &rule[1].repeat(table.headings.len());
+    let mut out = format!("| Command | {} |\n|{rule}|\n", table.headings.join(" | "));
     for MarkupRow { command, numbers } in &table.rows {
-        writeln!(out, "| {} | {} |", markdown_code(command), numbers.join(" | ")).ok();
+        writeln!(out, "| {} | {} |", code(command), numbers.join(" | ")).ok();
     }
     out
 }
@@ -169,15 +170,6 @@ fn asciidoc_code(command: &str) -> String {
     let is_plain =
         !line.contains('`') && !line.starts_with([' ', '+']) && !line.ends_with([' ', '+']);
     if is_plain { format!("`+{line}+`") } else { format!("`pass:c[{}]`", line.replace(']', "\\]")) }
-}
-
-fn org(table: &MarkupTable) -> String {
-    let rule = "+---".repeat(table.headings.len());
-    let mut out = format!("| Command | {} |\n|---{rule}|\n", table.headings.join(" | "));
-    for MarkupRow { command, numbers } in &table.rows {
-        writeln!(out, "| {} | {} |", org_code(command), numbers.join(" | ")).ok();
-    }
-    out
 }
 
 /// A command as verbatim text between pipes. A pipe ends the cell even there, and its entity `\vert{}` works only
