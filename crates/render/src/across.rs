@@ -318,7 +318,7 @@ mod tests {
             neighbours: Some(Neighbours { n_probes: 50, n_shared, ratio: None }),
         };
         let (old, new) = (session(&old, 2), session(&new, 20));
-        let text = text(&[old], new, &pairs, &Styles::plain());
+        let text = text(&[old], new, &pairs, &Styles::default());
         insta::assert_snapshot!(text);
         let mut out = Vec::new();
         json(&mut out, &[old], new, &pairs).unwrap();

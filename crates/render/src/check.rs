@@ -226,7 +226,7 @@ mod tests {
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
         let mut record = record(&[label]);
         (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));
-        let text = text(&record, &check_record(&record), true, &Styles::plain());
+        let text = text(&record, &check_record(&record), true, &Styles::default());
         for line in text.lines() {
             assert!(width(line) <= COLUMNS && line.trim_end() == line, "{line:?}");
         }
@@ -265,6 +265,6 @@ mod tests {
             "{colored:?}"
         );
         let stripped = anstream::adapter::strip_str(&colored).to_string();
-        assert_eq!(stripped, text(&record, &check, true, &Styles::plain()));
+        assert_eq!(stripped, text(&record, &check, true, &Styles::default()));
     }
 }

@@ -42,11 +42,6 @@ impl Styles {
         }
     }
 
-    #[cfg(test)]
-    pub fn plain() -> Self {
-        Self::default()
-    }
-
     pub fn verdict(&self, verdict: Verdict) -> Style {
         match verdict {
             Verdict::Slower => self.slower,

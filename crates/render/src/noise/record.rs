@@ -212,10 +212,10 @@ mod tests {
             total: ledger,
             evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
         };
-        insta::assert_snapshot!(super::record(&record, &whole, &Styles::plain()));
+        insta::assert_snapshot!(super::record(&record, &whole, &Styles::default()));
         let mut whole = whole;
         whole.arms[0].is_upper_limit = true;
-        let text = super::record(&record, &whole, &Styles::plain());
+        let text = super::record(&record, &whole, &Styles::default());
         assert!(text.starts_with("At least "), "{text}");
         assert!(
             text.contains("at least 41.0 ms above t0 in 60 runs of 13.0 ms, t0 at most 12.3 ms"),

@@ -36,7 +36,7 @@ fn in_depth(
         Judged { record, analysis, judgements: &judgements },
         histogram,
         depth,
-        &Styles::plain(),
+        &Styles::default(),
     );
     for line in text.lines() {
         assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
@@ -394,6 +394,6 @@ fn colours_mark_the_verdict_and_the_headline() {
         let red = format!("\u{1b}[1m\u{1b}[31m{word}\u{1b}[0m");
         assert!(host::terminal::escaped(&colored).contains(&red), "{colored:?}");
         let stripped = anstream::adapter::strip_str(&colored).to_string();
-        assert_eq!(stripped, text(Styles::plain()));
+        assert_eq!(stripped, text(Styles::default()));
     }
 }

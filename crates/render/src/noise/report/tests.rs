@@ -51,7 +51,7 @@ fn with_every_trouble() -> NoiseReport {
 
 #[test]
 fn what_went_wrong_is_said() {
-    let text = |depth| report(&with_every_trouble(), depth, &Styles::plain());
+    let text = |depth| report(&with_every_trouble(), depth, &Styles::default());
     insta::assert_snapshot!(text(Depth::Verbose));
     insta::assert_snapshot!("the_report_in_brief", text(Depth::Brief));
     assert!(text(Depth::Brief).lines().count() <= 25);
@@ -69,7 +69,7 @@ fn what_went_wrong_is_said_of_many_cpus() {
         ..observed.cpus[0].clone()
     };
     observed.cpus.extend((4..9).map(|cpu| CpuNoise { cpu, ..quiet.clone() }));
-    let text = report(&observed, Depth::Verbose, &Styles::plain());
+    let text = report(&observed, Depth::Verbose, &Styles::default());
     for part in
         ["   CPU 3: 7 pauses did not fit", "taken away", "31 of 100 probes", "dropped 5 events"]
     {
