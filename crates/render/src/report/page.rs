@@ -38,7 +38,8 @@ pub(super) struct ReportPage {
     title: String,
     created: String,
     tool: String,
-    counts: Vec<VerdictCount>,
+    /// Class and word of each verdict, and how many have it.
+    counts: Vec<(&'static str, &'static str, usize)>,
     /// The sentence of each record, like the terminal's, unless a card has it.
     answers: Vec<String>,
     headlines: Vec<VerdictCard>,
@@ -51,13 +52,6 @@ pub(super) struct ReportPage {
     /// Texts of each group's charts, for the scripts.
     #[serde(skip)]
     pub words: Vec<GroupText>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct VerdictCount {
-    class: &'static str,
-    word: &'static str,
-    n: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -243,10 +237,10 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
 }
 
-fn counts(all: &[VerdictCard]) -> Vec<VerdictCount> {
+fn counts(all: &[VerdictCard]) -> Vec<(&'static str, &'static str, usize)> {
     let of = |&(class, word): &(&'static str, &'static str)| {
         let n = all.iter().filter(|card| card.class == class).count();
-        (n > 0).then_some(VerdictCount { class, word, n })
+        (n > 0).then_some((class, word, n))
     };
     cards::CLASSES.iter().filter_map(of).collect()
 }
