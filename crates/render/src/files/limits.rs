@@ -1,5 +1,7 @@
 //! The limits of a comparison of files, in words.
 
+use std::collections::BTreeSet;
+
 use crate::columns::wrap;
 use analysis::files::{EstimateKind, FilesComparison, RatioBound};
 
@@ -18,15 +20,10 @@ pub fn other_processors(comparison: &FilesComparison) -> Option<String> {
 
 /// Appends the limits of the ratios.
 pub(super) fn limits(out: &mut String, comparison: &FilesComparison) {
-    let mut rates: Vec<&str> = comparison
-        .lines
-        .iter()
-        .filter(|line| line.more_is_better)
-        .map(|line| line.unit.name())
-        .collect();
-    rates.sort_unstable();
-    rates.dedup();
+    let rates = comparison.lines.iter().filter(|line| line.more_is_better);
+    let rates: BTreeSet<&str> = rates.map(|line| line.unit.name()).collect();
     if !rates.is_empty() {
+        let rates: Vec<&str> = rates.into_iter().collect();
         let mut text = format!("more is better: {}", rates.join(", "));
         if comparison.lines.iter().any(|line| !line.more_is_better) {
             text += "; the geometric mean is without them";
@@ -41,9 +38,7 @@ pub(super) fn limits(out: &mut String, comparison: &FilesComparison) {
     for file in 0..comparison.alone.len() {
         let kinds =
             comparison.lines.iter().filter_map(|line| line.cells.get(file)?.as_ref()?.estimate);
-        let mut kinds: Vec<EstimateKind> = kinds.collect();
-        kinds.sort_unstable();
-        kinds.dedup();
+        let kinds: BTreeSet<EstimateKind> = kinds.collect();
         if !kinds.is_empty() {
             let of: Vec<&str> = kinds.into_iter().map(estimate).collect();
             let text = format!(

@@ -1,5 +1,6 @@
 //! Output of `pool collect`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -42,10 +43,14 @@ pub struct Collection<'a> {
 /// The table of variants with their ratios across the nodes, then the remarks.
 pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
     let mut out = String::new();
-    let nodes = nodes(collection.lines);
+    let nodes = collection.lines.iter().flat_map(|line| &line.nodes);
+    let nodes: BTreeSet<&str> = nodes.map(|it| it.node.as_str()).collect();
     let on = match nodes.len() {
         0 => String::new(),
-        n if n <= NAMED_MAX => format!(" on {}", one_line(&nodes.join(", "))),
+        n if n <= NAMED_MAX => {
+            let nodes: Vec<&str> = nodes.into_iter().collect();
+            format!(" on {}", one_line(&nodes.join(", ")))
+        }
         n => format!(" on {n} nodes"),
     };
     let n_tasks = collection.pool.manifest.tasks.len();
@@ -63,14 +68,6 @@ pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) ->
     remarks(&mut out, collection);
     absent(&mut out, collection);
     out
-}
-
-fn nodes(lines: &[PoolLine]) -> Vec<&str> {
-    let mut nodes: Vec<&str> =
-        lines.iter().flat_map(|line| &line.nodes).map(|node| &node.node[..]).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
 }
 
 fn variants(collection: &Collection<'_>) -> String {

@@ -1,5 +1,7 @@
 //! Texts and tables of a page of the site, for its template.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::columns::one_line;
@@ -210,8 +212,5 @@ fn places(series: &[Series]) -> impl Iterator<Item = usize> {
 }
 
 fn machines(series: &[Series]) -> usize {
-    let mut machines: Vec<&str> = series.iter().map(|series| &series.machine[..]).collect();
-    machines.sort_unstable();
-    machines.dedup();
-    machines.len()
+    series.iter().map(|series| &series.machine).collect::<HashSet<_>>().len()
 }
