@@ -57,9 +57,7 @@ impl<'a> SummaryContext<'a> {
     fn new(judged: Judged<'a>, styles: &'a Styles) -> Self {
         let Judged { record, analysis, judgements } = judged;
         let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
-        let names = ranked::names(plan, &analysis.arms);
-        let row_names = names.iter().map(|(row, _)| row.clone()).collect();
-        let names = names.into_iter().map(|(_, name)| name).collect();
+        let (row_names, names) = ranked::names(plan, &analysis.arms).into_iter().unzip();
         let ranking = if plan.has_benchmarks() {
             Ranking::default()
         } else {
