@@ -34,11 +34,6 @@ const fn unit(name: &'static str, size: f64) -> DisplayUnit {
     DisplayUnit { name, size }
 }
 
-impl DisplayUnit {
-    /// No unit.
-    pub const ONE: Self = unit("", 1.0);
-}
-
 const TIMES: [DisplayUnit; 6] = [
     unit("ns", 1.0),
     unit("µs", 1e3),
@@ -61,6 +56,9 @@ const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6),
 const PLAIN_COUNT_MAX: f64 = 1e5;
 
 impl DisplayUnit {
+    /// No unit.
+    pub const ONE: Self = unit("", 1.0);
+
     /// The unit in which the largest value of a table has one to three digits before the point.
     pub fn for_largest(kind: UnitKind, largest: f64) -> Self {
         let units = units(kind);
