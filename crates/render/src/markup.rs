@@ -26,13 +26,8 @@ pub enum Markup {
 struct MarkupTable {
     /// Headings of the numbers. The first column has the commands.
     headings: Vec<String>,
-    rows: Vec<MarkupRow>,
-}
-
-struct MarkupRow {
-    /// The command without markup.
-    command: String,
-    numbers: Vec<String>,
+    /// Each command without markup, and its numbers.
+    rows: Vec<(String, Vec<String>)>,
 }
 
 /// A table of the candidates, like the terminal's: time, means of the named metrics, ratio to the reference, verdict.
@@ -72,10 +67,8 @@ fn build(judged: Judged<'_>) -> MarkupTable {
         let has_ratio = is_reference && times.has_ratios();
         let ratio = if has_ratio { "1".into() } else { ratio };
         let compared = [ratio, verdict].into_iter().filter(|_| has_ratios);
-        MarkupRow {
-            command: plan.full_label(arm.arm),
-            numbers: std::iter::once(time).chain(means).chain(compared).collect(),
-        }
+        let numbers: Vec<String> = std::iter::once(time).chain(means).chain(compared).collect();
+        (plan.full_label(arm.arm), numbers)
     };
     let time = t0::heading(&location(record), &times);
     let time = if is_mixed { time } else { unit.heading(&time) };
@@ -114,12 +107,10 @@ impl MetricColumn<'_> {
 /// The metrics that the user named.
 fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>> {
     let chosen = &record.header.plan.metrics;
-    let names = |metrics: &[MetricChoice]| -> Vec<String> {
-        metrics.iter().map(|metric| metric.name.clone()).collect()
-    };
+    let default = default_metrics();
+    let is_default = chosen.iter().map(|it| &it.name).eq(default.iter().map(|it| &it.name));
     // An import's only metric is its values.
-    let is_imported = record.header.imported.is_some();
-    if is_imported || names(chosen) == names(&default_metrics()) {
+    if is_default || record.header.imported.is_some() {
         return Vec::new();
     }
     let column = |choice: &'a MetricChoice| {
@@ -134,7 +125,7 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
 fn piped(table: &MarkupTable, rule: [&str; 2], code: fn(&str) -> String) -> String {
     let rule = rule[0].to_owned() + &rule[1].repeat(table.headings.len());
     let mut out = format!("| Command | {} |\n|{rule}|\n", table.headings.join(" | "));
-    for MarkupRow { command, numbers } in &table.rows {
+    for (command, numbers) in &table.rows {
         writeln!(out, "| {} | {} |", code(command), numbers.join(" | ")).ok();
     }
     out
@@ -157,7 +148,7 @@ fn asciidoc(table: &MarkupTable) -> String {
     let columns = ",>".repeat(table.headings.len());
     let mut out = format!("[cols=\"<{columns}\", options=\"header\"]\n|===\n");
     writeln!(out, "| Command | {}", table.headings.join(" | ")).ok();
-    for MarkupRow { command, numbers } in &table.rows {
+    for (command, numbers) in &table.rows {
         writeln!(out, "\n| {}\n| {}", asciidoc_code(command), numbers.join("\n| ")).ok();
     }
     out.push_str("|===\n");
