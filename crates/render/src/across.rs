@@ -6,7 +6,7 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, one_line, shorten, wrap, wrap_headline};
+use crate::columns::{COLUMNS, one_line, shorten, wrap_at, wrap_headline};
 use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
 };
@@ -93,7 +93,7 @@ pub fn text(
         out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
         if bound(pair) != RatioBound::Exact {
             let why = format!("the ratio is {}this: a t0 is a limit", bound_word(bound(pair)));
-            wrap(&mut out, &" ".repeat(COMMAND_INDENT), COMMAND_INDENT, &why);
+            wrap_at(&mut out, COMMAND_INDENT, &why);
         }
         let last = old.last().zip(pair.old.last());
         if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
@@ -260,7 +260,6 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
 /// Appends the command line that times two programs with separate sessions in one: on a line of its own, however long,
 /// for copying.
 fn offer_one_session(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
-    let indent = " ".repeat(COMMAND_INDENT);
     // The reason itself ends with "time both in one stillwell run".
     if because != NoTest::SeparateRecords {
         return;
@@ -269,14 +268,10 @@ fn offer_one_session(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     let old_word = if is_known { word(&old.command) } else { None };
     let new_word = word(&new.command);
     let (old, new) = (old_word.as_deref().unwrap_or("OLD"), new_word.as_deref().unwrap_or("NEW"));
-    writeln!(out, "{indent}stillwell run --reference {old} {new}").ok();
+    writeln!(out, "{:COMMAND_INDENT$}stillwell run --reference {old} {new}", "").ok();
     if old_word.is_none() {
-        wrap(
-            out,
-            &indent,
-            COMMAND_INDENT,
-            "where OLD runs the old program, kept under another name",
-        );
+        let text = "where OLD runs the old program, kept under another name";
+        wrap_at(out, COMMAND_INDENT, text);
     }
 }
 

@@ -142,6 +142,11 @@ pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     wrap_into(out, columns(), first, indent, text);
 }
 
+/// Appends a text in lines that all have this indent.
+pub(super) fn wrap_at(out: &mut String, indent: usize, text: &str) {
+    wrap(out, &" ".repeat(indent), indent, text);
+}
+
 /// Appends a sentence with each line in this style.
 pub(super) fn wrap_headline(out: &mut String, style: Style, text: &str) {
     let mut lines = String::new();

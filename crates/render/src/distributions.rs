@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::columns::{columns, width, wrap};
+use crate::columns::{columns, width, wrap_at};
 use crate::quantity::QuantityWords;
 use crate::uncertain;
 use analysis::NoTest;
@@ -27,22 +27,18 @@ pub(super) fn text(new: &str, old: &str, plan: &Plan, distributions: &Distributi
         Distributions::Paired(paired) => {
             let level = uncertain::trimmed((1.0 - paired.alpha) * 100.0, 6);
             let band = format!("with a band that holds all nine at {level} %");
-            line(&mut out, &format!("{of}, {band}:"));
+            wrap_at(&mut out, INDENT, &format!("{of}, {band}:"));
             table(&mut out, &paired.deciles);
-            line(&mut out, &where_they_differ(&paired.deciles, plan));
+            wrap_at(&mut out, INDENT, &where_they_differ(&paired.deciles, plan));
             distances(&mut out, paired);
         }
         Distributions::Unpaired { deciles, because } => {
-            line(&mut out, &format!("{of}:"));
+            wrap_at(&mut out, INDENT, &format!("{of}:"));
             table(&mut out, deciles);
-            line(&mut out, &format!("no band and no p: {}", no_band(*because)));
+            wrap_at(&mut out, INDENT, &format!("no band and no p: {}", no_band(*because)));
         }
     }
     out
-}
-
-fn line(out: &mut String, text: &str) {
-    wrap(out, &" ".repeat(INDENT), INDENT, text);
 }
 
 fn no_band(because: NoTest) -> &'static str {
@@ -209,7 +205,7 @@ fn distances(out: &mut String, paired: &PairedDistributions) {
         write!(note, "; from {} of {} pairs, evenly spaced", paired.n_pairs, paired.n_pairs_of)
             .ok();
     }
-    line(out, &note);
+    wrap_at(out, INDENT, &note);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::Styles;
-use crate::columns::wrap;
+use crate::columns::{wrap, wrap_at};
 use crate::system::{SystemDetail, grouped, heading, words};
 use crate::units::counts_in_words;
 use host::knobs::{Confidence, Format, Knob, Reading, State};
@@ -78,8 +78,7 @@ fn refused<'a>(out: &mut String, knobs: impl Iterator<Item = &'a KnobReport>) {
             continue;
         }
         let names: Vec<&str> = knobs.iter().map(|knob| knob.knob.name).collect();
-        let indent = " ".repeat(INDENT);
-        wrap(out, &indent, INDENT, &format!("{}: {why}", names.join(", ")));
+        wrap_at(out, INDENT, &format!("{}: {why}", names.join(", ")));
     }
 }
 
@@ -120,8 +119,8 @@ fn details(out: &mut String, report: &KnobReport) {
         Confidence::Documented => "by the kernel's documentation, not tested by us",
     };
     let start = " ".repeat(NAME_COLUMNS);
-    wrap(out, &start, NAME_COLUMNS, &format!("noise: {}", knob.noise));
-    wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
+    wrap_at(out, NAME_COLUMNS, &format!("noise: {}", knob.noise));
+    wrap_at(out, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
     for file in knob.files {
         // Do not wrap a path, so that the user can copy it.
         match file.format {

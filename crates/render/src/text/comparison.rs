@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::mem::discriminant;
 
 use crate::budget::to_decide;
-use crate::columns::{COLUMNS, columns, shorten, width, wrap};
+use crate::columns::{COLUMNS, columns, shorten, width, wrap, wrap_at};
 use crate::depth::Depth;
 use crate::names::each_once;
 use crate::quantity::QuantityWords;
@@ -46,7 +46,7 @@ pub(crate) fn comparison(
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
             for sentence in sentences(paired, shown, judgement, plan) {
-                line(&mut out, &sentence);
+                wrap_at(&mut out, INDENT, &sentence);
             }
         }
         Evidence::Unpaired { ratio, because, past } => {
@@ -56,17 +56,17 @@ pub(crate) fn comparison(
                 &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
             );
             if let Some(past) = past {
-                line(&mut out, &place_among(past));
+                wrap_at(&mut out, INDENT, &place_among(past));
                 if let Some(change) = past.change {
-                    line(&mut out, &level_change(change));
+                    wrap_at(&mut out, INDENT, &level_change(change));
                 }
             }
-            line(&mut out, &no_test(*because, plan.policy));
+            wrap_at(&mut out, INDENT, &no_test(*because, plan.policy));
         }
         Evidence::None { because } => {
             head(&mut out, heading, "NO VERDICT", styles.attention);
             out.push('\n');
-            line(&mut out, &no_test(*because, plan.policy));
+            wrap_at(&mut out, INDENT, &no_test(*because, plan.policy));
         }
     }
     out
@@ -110,7 +110,11 @@ fn level_change(change: SessionChange) -> String {
 pub(super) fn by_cpu(paired: &PairedTest) -> String {
     let mut out = String::new();
     let level = percent_of_level(paired.alpha);
-    line(&mut out, &format!("by CPU time: {} at {level}", ratio_and_interval(paired.ratio)));
+    wrap_at(
+        &mut out,
+        INDENT,
+        &format!("by CPU time: {} at {level}", ratio_and_interval(paired.ratio)),
+    );
     out
 }
 
@@ -138,7 +142,7 @@ pub(super) fn self_check(
     };
     wrap(&mut out, "self-check: ", INDENT, &text);
     if let (Evidence::Paired(paired), Depth::Verbose) = (evidence, detail) {
-        line(&mut out, &numbers(paired, paired.ratio));
+        wrap_at(&mut out, INDENT, &numbers(paired, paired.ratio));
     }
     out
 }
@@ -168,12 +172,8 @@ fn wrap_after(out: &mut String, text: &str) {
         writeln!(out, "  {text}").ok();
     } else {
         out.push('\n');
-        line(out, text);
+        wrap_at(out, INDENT, text);
     }
-}
-
-fn line(out: &mut String, text: &str) {
-    wrap(out, &" ".repeat(INDENT), INDENT, text);
 }
 
 fn statistic(name: StatisticName) -> &'static str {
