@@ -1,7 +1,6 @@
 //! The page of a search: one HTML file that needs no network and no script, with the curve of all measured commits.
 //!
-//! Subjects of commits and messages of builds are hostile input: the template escapes all text, and the
-//! Content-Security-Policy allows no script at all.
+//! Subjects of commits and messages of builds are hostile input: see `render::report`. Here no script is allowed at all.
 
 use std::io::Write;
 

@@ -1,7 +1,6 @@
 //! The page of `why`: one HTML file without network, with a differential flame graph that its own script draws.
 //!
-//! Names of functions and commands are hostile input: the template escapes all text, data is in a JSON element without
-//! any `<`, and the Content-Security-Policy allows only the page's own script.
+//! Names of functions and commands are hostile input: see `render::report`.
 
 use std::io::Write;
 
