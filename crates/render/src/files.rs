@@ -76,13 +76,12 @@ pub fn text(
         wrap(&mut out, "", 0, &text);
     }
     if !comparison.lines.is_empty() {
+        let (of, error) = match comparison.by {
+            FileStatistic::T0 => ("t0".to_owned(), "t0"),
+            by => (format!("{}s", singular(by)), "the scatter between processes"),
+        };
         let text = format!(
-            "ratios of {}, new ÷ reference: above 1 is slower, or more. They are estimates; {}",
-            plural(comparison.by),
-            match comparison.by {
-                FileStatistic::T0 => "the error is that of t0",
-                _ => "the error is that of the scatter between processes",
-            }
+            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is that of {error}"
         );
         wrap(&mut out, "", 0, &text);
         limits(&mut out, comparison);
@@ -265,14 +264,6 @@ fn singular(by: FileStatistic) -> &'static str {
         FileStatistic::T0 => "t0",
         FileStatistic::Mean => "mean",
         FileStatistic::Median => "median",
-    }
-}
-
-fn plural(by: FileStatistic) -> &'static str {
-    match by {
-        FileStatistic::T0 => "t0",
-        FileStatistic::Mean => "means",
-        FileStatistic::Median => "medians",
     }
 }
 
