@@ -58,7 +58,8 @@ fn build(judged: Judged<'_>) -> MarkupTable {
                 own.label(&signs(&t0::beside_ratio(own, it)))
             }
         });
-        let means = metrics.iter().map(|metric| metric.mean(arm).unwrap_or_default());
+        let mean = |it: &MetricColumn<'_>| Some(it.unit.number(arm.metric(it.name)?.mean, None));
+        let means = metrics.iter().map(|it| mean(it).unwrap_or_default());
         let pair = judged.pairs().rfind(|(comparison, _)| comparison.arm == arm.arm);
         let (ratio, verdict) = pair.map_or_else(Default::default, |(comparison, judgement)| {
             ratio_and_word(&comparison.evidence, judgement, plan)
@@ -96,12 +97,6 @@ fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = 
 struct MetricColumn<'a> {
     name: &'a str,
     unit: DisplayUnit,
-}
-
-impl MetricColumn<'_> {
-    fn mean(&self, arm: &ArmSummary) -> Option<String> {
-        Some(self.unit.number(arm.metric(self.name)?.mean, None))
-    }
 }
 
 /// The metrics that the user named.

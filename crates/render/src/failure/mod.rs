@@ -158,11 +158,9 @@ fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
 }
 
 fn tail(stderr: &str) -> String {
-    let lines = last_lines(stderr);
-    if lines.is_empty() {
-        "; the command wrote nothing to standard error".into()
-    } else {
-        format!("; the command said:{lines}")
+    match last_lines(stderr).as_str() {
+        "" => "; the command wrote nothing to standard error".into(),
+        lines => format!("; the command said:{lines}"),
     }
 }
 
