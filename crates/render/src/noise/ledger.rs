@@ -61,7 +61,8 @@ mod tests {
                 ..LedgerEntry::exact(NoiseSource::Task { name: ns.to_string() }, ns)
             };
             let mut text = String::new();
-            lines(&mut text, &Ledger::new(100, (1..13).map(entry), NoiseSource::Unexplained));
+            let ledger = Ledger::new(100, (1..13).map(entry), NoiseSource::Unexplained);
+            lines(&mut text, &ledger, ENTRIES_MAX);
             text.lines().find(|line| line.contains("2 more")).unwrap().to_owned()
         };
         assert!(text(true).ends_with("estimate") && !text(false).contains("estimate"));

@@ -136,9 +136,7 @@ fn each_node(lines: &[PoolLine]) -> String {
 
 /// Appends the meaning of the table and its limits.
 fn remarks(out: &mut String, collection: &Collection<'_>) {
-    let pooled: Vec<&PooledRatio> =
-        collection.lines.iter().filter_map(|line| pooled(line)).collect();
-    if !pooled.is_empty() {
+    if collection.lines.iter().any(|line| pooled(line).is_some()) {
         let text = "ratios are new ÷ reference, the mean over the nodes; +- is half of the interval, which is about nodes \
                     like these: how they differ is in it";
         wrap(out, "", 0, text);
