@@ -15,8 +15,8 @@ use crate::json::document::Document;
 use crate::json::{self, Finite, Sign};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results,
-    SummaryStatistics, UnreadBenchmark,
+    BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics,
+    UnreadBenchmark,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -72,9 +72,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     document.tell_cut(&mut results);
     results.note_summaries();
     results.note("the file does not say which process made which value");
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     Ok(results)
 }
 

@@ -11,8 +11,7 @@ use crate::json::document::Document;
 use crate::json::{self, Positive};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results,
-    SummaryStatistics,
+    BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics,
 };
 
 const DEFAULT_JOB: &str = "DefaultJob";
@@ -74,9 +73,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     }
     document.benchmarks("Benchmarks", &mut results, |measured| benchmark(&measured))?;
     results.note_summaries();
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     Ok(results)
 }
 

@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::line_reader::LineReader;
 use crate::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, NOTE_ORDER, PEAK_MEMORY, ReadOptions, ResultUnit,
-    Results,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, PEAK_MEMORY, ReadOptions, ResultUnit, Results,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -81,9 +80,7 @@ impl LineReader for TimeLog {
         self.end();
         let mut results = Results { tool: "GNU time".into(), are_commands: true, ..self.results };
         results.note("GNU time shows hundredths of a second");
-        if results.benchmarks.len() > 1 {
-            results.note(NOTE_ORDER);
-        }
+        results.note_order();
         results
     }
 }

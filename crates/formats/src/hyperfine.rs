@@ -11,8 +11,8 @@ use crate::json::document::Document;
 use crate::json::{self, Finite, NotNegative};
 use crate::source::TextFile;
 use crate::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, PEAK_MEMORY, ReadOptions,
-    ResultUnit, Results, SummaryStatistics,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, PEAK_MEMORY, ReadOptions, ResultUnit,
+    Results, SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -39,9 +39,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
 /// Adds the notes. The CSV reader needs them too.
 pub(crate) fn finish(results: &mut Results) {
     results.are_commands = true;
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     let n_zero =
         results.benchmarks.iter().flat_map(|it| &it.values).filter(|&&value| value == 0.0).count();
     if n_zero > 0 {

@@ -10,8 +10,7 @@ use crate::json::{Finite, Sign};
 use crate::source::TextFile;
 use crate::units::unit_ns;
 use crate::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results,
-    SummaryStatistics,
+    BenchmarkValues, LaunchInfo, MetaValue, ReadOptions, ResultUnit, Results, SummaryStatistics,
 };
 
 /// Most times of a histogram. The reader writes them out, and JMH writes no file with more.
@@ -74,9 +73,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         Ok(())
     })?;
     results.note_summaries();
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     Ok(results)
 }
 

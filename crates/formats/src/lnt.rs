@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::json::document::{Document, Element};
 use crate::json::{self, Sign};
 use crate::source::TextFile;
-use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Results};
+use crate::{BenchmarkValues, LaunchInfo, ReadOptions, ResultUnit, Results};
 
 /// Names of the metric without a parameter, in lit and LNT.
 const TIME: [&str; 3] = ["exec_time", "execution_time", "exec"];
@@ -50,9 +50,7 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         results.note(format!("{n_without} tests have no metrics"));
     }
     document.tell_cut(&mut results);
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     Ok(results)
 }
 

@@ -16,7 +16,7 @@ pub use crate::pyperf::metadata::calibration_entry;
 use crate::pyperf::metadata::{PyUnit, PyperfMetadata};
 use crate::pyperf::run::RunList;
 use crate::source::TextFile;
-use crate::{BenchmarkValues, Detail, MetaValue, NOTE_ORDER, ReadOptions, ResultUnit, Results};
+use crate::{BenchmarkValues, Detail, MetaValue, ReadOptions, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -80,9 +80,7 @@ fn suite<const ALL: bool>(text: &str) -> Result<Results> {
         (_, PyperfVersion::V6) => "pyperf before 1.0 (format 6)".into(),
         (_, PyperfVersion::V5) => "pyperf before 1.0 (format 5)".into(),
     };
-    if results.benchmarks.len() > 1 {
-        results.note(NOTE_ORDER);
-    }
+    results.note_order();
     Ok(results)
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::line_reader::LineReader;
 use crate::source::file_name;
 use crate::value_limit::ValueLimit;
-use crate::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ReadOptions, ResultUnit, Results, TimeUnit};
+use crate::{BenchmarkValues, LaunchInfo, ReadOptions, ResultUnit, Results, TimeUnit};
 
 /// 100 years.
 const NS_MAX: f64 = 3.2e18;
@@ -61,9 +61,7 @@ impl LineReader for TimesFile {
         if let [only] = &mut results.benchmarks[..] {
             only.is_control = false;
         }
-        if results.benchmarks.len() > 1 {
-            results.note(NOTE_ORDER);
-        }
+        results.note_order();
         results
     }
 }

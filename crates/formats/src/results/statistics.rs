@@ -58,6 +58,11 @@ impl Results {
     pub(crate) fn note_one_process(&mut self) {
         self.note_summaries();
         self.note(NOTE_ONE_PROCESS);
+        self.note_order();
+    }
+
+    /// Notes the limits of a source with one benchmark after another.
+    pub(crate) fn note_order(&mut self) {
         if self.benchmarks.len() > 1 {
             self.note(NOTE_ORDER);
         }
