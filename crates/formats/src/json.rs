@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use anyhow::{Result, anyhow};
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::{MetaValue, Metadata};
@@ -70,52 +70,6 @@ impl Sign {
     }
 }
 
-/// A finite number of a sign, times `scale`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ScaledNumber {
-    pub(crate) sign: Sign,
-    pub(crate) scale: f64,
-}
-
-impl<'de> DeserializeSeed<'de> for ScaledNumber {
-    type Value = f64;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<f64, D::Error> {
-        let value = f64::deserialize(from)?;
-        let scaled = self.sign.check(value).and_then(|value| self.sign.check(value * self.scale));
-        scaled.map_err(de::Error::custom)
-    }
-}
-
-/// A list of numbers that is appended to others.
-pub(crate) struct NumberList<'a> {
-    pub(crate) to: &'a mut Vec<f64>,
-    pub(crate) number: ScaledNumber,
-}
-
-impl<'de> DeserializeSeed<'de> for NumberList<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for NumberList<'_> {
-    type Value = ();
-
-    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("a list of numbers")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(value) = list.next_element_seed(self.number)? {
-            self.to.push(value);
-        }
-        Ok(())
-    }
-}
-
 /// A number with the sign `N`: 1 above zero, 0 not negative, -1 any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Signed<const N: i8>(pub(crate) f64);
@@ -134,7 +88,7 @@ impl<'de, const N: i8> Deserialize<'de> for Signed<N> {
             0 => Sign::NotNegative,
             _ => Sign::Any,
         };
-        ScaledNumber { sign, scale: 1.0 }.deserialize(from).map(Self)
+        sign.check(f64::deserialize(from)?).map(Self).map_err(de::Error::custom)
     }
 }
 

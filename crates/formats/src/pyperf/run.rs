@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::json::{NotNegative, NumberList, ScaledNumber, Sign};
+use crate::json::{NotNegative, Positive};
 use crate::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
 use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
 
@@ -87,15 +87,18 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
                     fields.replace(map.next_value::<PyperfMetadata<ALL>>()?).is_some()
                 }
                 RunField::Values | RunField::Samples => {
-                    let number = ScaledNumber { sign: Sign::Positive, scale: 1.0 };
-                    map.next_value_seed(NumberList { to: &mut runs.benchmark.values, number })?;
+                    let (to, what) = (&mut runs.benchmark.values, "a list of numbers");
+                    let value = |number: Positive| number.0;
+                    map.next_value_seed(Appended { to, what, value })?;
                     let is_old = matches!(member, RunField::Samples);
                     runs.has_samples |= is_old;
                     runs.has_values |= !is_old;
                     std::mem::replace(&mut has_values, true)
                 }
                 RunField::Warmups => {
-                    map.next_value_seed(WarmupList(&mut runs.benchmark.warmups))?;
+                    let (to, what) = (&mut runs.benchmark.warmups, "a list of [loops, value]");
+                    let value = |(loops, value): (NonZeroU64, NotNegative)| (loops.get(), value.0);
+                    map.next_value_seed(Appended { to, what, value })?;
                     std::mem::replace(&mut has_warmups, true)
                 }
                 RunField::Other => {
@@ -123,10 +126,15 @@ impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
     }
 }
 
-/// Pairs of loops and value.
-struct WarmupList<'a>(&'a mut Vec<(u64, f64)>);
+/// A list whose elements are appended to others.
+struct Appended<'a, E, T> {
+    to: &'a mut Vec<T>,
+    /// The list in words, for a message.
+    what: &'static str,
+    value: fn(E) -> T,
+}
 
-impl<'de> DeserializeSeed<'de> for WarmupList<'_> {
+impl<'de, E: Deserialize<'de>, T> DeserializeSeed<'de> for Appended<'_, E, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -134,16 +142,16 @@ impl<'de> DeserializeSeed<'de> for WarmupList<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for WarmupList<'_> {
+impl<'de, E: Deserialize<'de>, T> Visitor<'de> for Appended<'_, E, T> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("a list of [loops, value]")
+        to.write_str(self.what)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some((loops, value)) = list.next_element::<(NonZeroU64, NotNegative)>()? {
-            self.0.push((loops.get(), value.0));
+        while let Some(element) = list.next_element()? {
+            self.to.push((self.value)(element));
         }
         Ok(())
     }
