@@ -178,12 +178,11 @@ fn fill(
         for (place, cell) in list.iter().enumerate() {
             let place = || format!("samples[{index}][{place}]");
             let value = Finite::deserialize(cell).with_context(place)?.0 * series.scale;
-            made.values.push(sign.check(value).map_err(anyhow::Error::msg).with_context(place)?);
+            made.values.push(sign.check(value).with_context(place)?);
         }
     }
     if made.values.is_empty() {
-        let result = sign.check(result).map_err(anyhow::Error::msg);
-        let result = result.with_context(|| format!("result[{index}]"))?;
+        let result = sign.check(result).with_context(|| format!("result[{index}]"))?;
         if is_time {
             let repeat = columns.number("stats_repeat", index, 1.0)?;
             made.summary = Some(SummaryStatistics {

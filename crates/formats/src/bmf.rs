@@ -107,7 +107,7 @@ fn benchmark(name: &str, measure: &str, metric: &Element<'_>) -> Result<Benchmar
     };
     let value = number("value")?.with_context(|| format!("{}: it has no value", metric.place))?;
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
-    let value = sign.check(value).map_err(anyhow::Error::msg)?;
+    let value = sign.check(value)?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
     let mut benchmark = BenchmarkValues::from_summary(name, unit, summary);
     if !["latency", "throughput"].contains(&measure) {

@@ -75,7 +75,7 @@ fn add(results: &mut Results, suite: Option<&str>, entry: &Element<'_>) {
 fn benchmark(suite: Option<&str>, read: &ActionBenchmark) -> Result<BenchmarkValues> {
     let (unit, scale) = unit_of(&read.unit);
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
-    let value = sign.check(read.value.0 * scale).map_err(anyhow::Error::msg).context("value")?;
+    let value = sign.check(read.value.0 * scale).context("value")?;
     let summary = SummaryStatistics { estimate: Some(value), ..SummaryStatistics::default() };
     let mut benchmark = BenchmarkValues::from_summary(&read.name, unit, summary);
     benchmark.group = suite.map(str::to_owned);

@@ -207,7 +207,7 @@ impl GoLog {
         let (unit_name, value) = pairs[main];
         let unit = unit_of(unit_name);
         let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
-        let value = sign.check(value).map_err(anyhow::Error::msg).context(unit_name.to_owned())?;
+        let value = sign.check(value).context(unit_name.to_owned())?;
         let index = self.current.get(name).copied().unwrap_or_else(|| {
             let mut benchmark = BenchmarkValues::new(name, unit.clone());
             benchmark.parameters = parameters(name);

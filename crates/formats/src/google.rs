@@ -101,8 +101,7 @@ fn repetition(
 ) -> Result<Vec<String>> {
     let scale = scale(entry)?;
     let time = entry.real_time.context("real_time: it is not there")?;
-    let ns =
-        Sign::Positive.check(time.0 * scale).map_err(anyhow::Error::msg).context("real_time")?;
+    let ns = Sign::Positive.check(time.0 * scale).context("real_time")?;
     let iterations = entry.iterations.context("iterations: it is not there")?;
     ensure!(iterations > 0, "iterations: 0");
     benchmark.values.push(ns);

@@ -69,8 +69,8 @@ fn benchmark(
         let Some(cell) = cell(wanted) else { return Ok(None) };
         let parsed: f64 =
             cell.parse().with_context(|| format!("{prefix}{wanted}: {cell:?} is not a number"))?;
-        let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
-        checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
+        let value = Sign::NotNegative.check(parsed * scale);
+        value.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
     let mut benchmark = BenchmarkValues::new(&line[0], ResultUnit::Time);
     benchmark.summary = Some(SummaryStatistics {

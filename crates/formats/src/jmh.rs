@@ -92,7 +92,7 @@ fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValu
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     benchmark.parameters.push(("mode".into(), measured.mode.clone()));
     metadata(&mut benchmark, measured);
-    let value = |value: f64| sign.check(value * scale).map_err(anyhow::Error::msg);
+    let value = |value: f64| sign.check(value * scale);
     match (&metric.raw_data, &metric.raw_data_histogram) {
         (Some(forks), None) => {
             for (fork, iterations) in forks.iter().enumerate() {

@@ -6,7 +6,7 @@ pub(crate) mod document;
 use std::borrow::Cow;
 use std::fmt;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -60,13 +60,14 @@ pub(crate) enum Sign {
 
 impl Sign {
     /// Errors: the rule that the number breaks.
-    pub(crate) fn check(self, value: f64) -> Result<f64, String> {
+    pub(crate) fn check(self, value: f64) -> Result<f64> {
         let (is_right, rule) = match self {
             Self::Positive => (value > 0.0, "a value must be above 0"),
             Self::NotNegative => (value >= 0.0, "a value must not be negative"),
             Self::Any => (true, "a value must be finite"),
         };
-        if is_right && value.is_finite() { Ok(value) } else { Err(format!("{rule}, not {value}")) }
+        ensure!(is_right && value.is_finite(), "{rule}, not {value}");
+        Ok(value)
     }
 }
 

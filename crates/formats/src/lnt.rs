@@ -108,7 +108,7 @@ fn benchmark(name: &str, metric: &str, value: &Value) -> Result<BenchmarkValues>
     };
     for sample in samples {
         let number = sample.as_f64().with_context(|| format!("{sample} is not a number"))?;
-        benchmark.values.push(sign.check(number * scale).map_err(anyhow::Error::msg)?);
+        benchmark.values.push(sign.check(number * scale)?);
         benchmark.end_launch(LaunchInfo::default());
     }
     benchmark.values.first().context("it has no value")?;

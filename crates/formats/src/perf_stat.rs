@@ -137,7 +137,7 @@ impl PerfCounters {
         }
         let number = value.parse::<f64>().with_context(|| format!("{value:?} is not a number"))?;
         let (unit, scale) = unit_of(unit);
-        let number = Sign::NotNegative.check(number * scale).map_err(anyhow::Error::msg)?;
+        let number = Sign::NotNegative.check(number * scale)?;
         let benchmarks = &mut self.results.benchmarks;
         let index = *self.indices.entry((*event).to_owned()).or_insert_with(|| {
             benchmarks.push(BenchmarkValues::new(event, unit.clone()));
