@@ -192,9 +192,7 @@ fn fill(
                 q3: columns.number("stats_q_75", index, series.scale)?,
                 ..SummaryStatistics::default()
             });
-            if let Some(loops) = loops {
-                made.metadata.insert("loops".into(), MetaValue::Int(loops.get().cast_signed()));
-            }
+            made.add_fact("loops", loops.map(|loops| MetaValue::Int(loops.get().cast_signed())));
             return Ok(());
         }
         made.values.push(result);

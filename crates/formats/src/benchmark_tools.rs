@@ -135,8 +135,6 @@ fn estimate(name: &str, estimate: &TrialEstimate) -> BenchmarkValues {
 
 fn allocations(benchmark: &mut BenchmarkValues, memory: Option<u64>, allocs: Option<u64>) {
     for (key, value) in [("memory_bytes", memory), ("allocs", allocs)] {
-        if let Some(value) = value {
-            benchmark.metadata.insert(key.into(), MetaValue::Int(value.cast_signed()));
-        }
+        benchmark.add_fact(key, value.map(u64::cast_signed).map(MetaValue::Int));
     }
 }

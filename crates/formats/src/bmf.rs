@@ -115,9 +115,7 @@ fn benchmark(name: &str, measure: &str, metric: &Element<'_>) -> Result<Benchmar
     }
     for key in ["lower_value", "upper_value"] {
         // A wrong bound costs the bound.
-        if let Some(bound) = number(key).ok().flatten() {
-            benchmark.metadata.insert(key.into(), MetaValue::Float(bound));
-        }
+        benchmark.add_fact(key, number(key).ok().flatten().map(MetaValue::Float));
     }
     Ok(benchmark)
 }

@@ -59,9 +59,8 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         let mut benchmark =
             BenchmarkValues::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
         benchmark.metadata.insert("short_name".into(), measured.name.as_str().into());
-        if let Some(loops) = stats.iter_per_round {
-            benchmark.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));
-        }
+        let loops = stats.iter_per_round.map(u64::cast_signed);
+        benchmark.add_fact("iter_per_round", loops.map(MetaValue::Int));
         benchmark.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: Some(stats.mean_ns.0),

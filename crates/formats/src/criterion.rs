@@ -131,9 +131,7 @@ fn values(benchmark: &mut BenchmarkValues, sample: &CriterionSample) -> Result<(
         benchmark.values.push(value);
         benchmark.loops.push(iters.0 as u64);
     }
-    if let Some(mode) = &sample.sampling_mode {
-        benchmark.metadata.insert("sampling_mode".into(), mode.as_str().into());
-    }
+    benchmark.add_fact("sampling_mode", sample.sampling_mode.as_deref().map(Into::into));
     benchmark.end_launch(LaunchInfo::default());
     Ok(())
 }

@@ -91,9 +91,7 @@ fn benchmark(measured: &DotnetBenchmark) -> Result<BenchmarkValues> {
         benchmark.parameters.push(("job".into(), job.into()));
     }
     let memory = measured.memory.as_ref().and_then(|it| it.bytes_allocated_per_operation);
-    if let Some(bytes) = memory {
-        benchmark.metadata.insert("bytes_per_operation".into(), MetaValue::Int(bytes));
-    }
+    benchmark.add_fact("bytes_per_operation", memory.map(MetaValue::Int));
     let launches = launches(&measured.measurements)?;
     let statistics = measured.statistics.as_ref();
     if !launches.is_empty() {

@@ -80,9 +80,8 @@ fn benchmark(suite: Option<&str>, read: &ActionBenchmark) -> Result<BenchmarkVal
     let mut benchmark = BenchmarkValues::from_summary(&read.name, unit, summary);
     benchmark.group = suite.map(str::to_owned);
     for (key, text) in [("range", &read.range), ("extra", &read.extra)] {
-        if let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) {
-            benchmark.metadata.insert(key.into(), text.trim().into());
-        }
+        let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        benchmark.add_fact(key, text.map(Into::into));
     }
     Ok(benchmark)
 }

@@ -109,12 +109,9 @@ fn repetition(
     if let Some(cpu) = entry.cpu_time {
         benchmark.push_extra(CPU, &ResultUnit::Time, cpu.0 * scale);
     }
-    if let Some(threads) = entry.threads {
-        benchmark.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
-    }
-    if let Some(label) = entry.label.as_deref().filter(|label| !label.is_empty()) {
-        benchmark.metadata.insert("label".into(), label.into());
-    }
+    benchmark.add_fact("threads", entry.threads.map(u64::cast_signed).map(MetaValue::Int));
+    let label = entry.label.as_deref().filter(|label| !label.is_empty());
+    benchmark.add_fact("label", label.map(Into::into));
     let mut infinite = Vec::new();
     for (key, value) in &entry.others {
         if NOT_COUNTERS.contains(&&**key) {

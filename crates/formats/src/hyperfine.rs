@@ -104,9 +104,7 @@ fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
         return Ok(benchmark);
     }
     for (key, mean) in [("mean_user_s", result.user), ("mean_system_s", result.system)] {
-        if let Some(mean) = mean {
-            benchmark.metadata.insert(key.into(), MetaValue::Float(mean.0));
-        }
+        benchmark.add_fact(key, mean.map(|mean| MetaValue::Float(mean.0)));
     }
     match &result.times {
         Some(times) => runs(&mut benchmark, times, &result)?,

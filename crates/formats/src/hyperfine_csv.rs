@@ -82,9 +82,7 @@ fn benchmark(
         ..SummaryStatistics::default()
     });
     for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
-        if let Some(ns) = number(wanted)? {
-            benchmark.metadata.insert(key.into(), MetaValue::Float(ns / scale));
-        }
+        benchmark.add_fact(key, number(wanted)?.map(|ns| MetaValue::Float(ns / scale)));
     }
     for (name, value) in header.iter().zip(line) {
         if let Some(name) = name.strip_prefix(PARAMETER) {

@@ -140,17 +140,14 @@ fn metadata(benchmark: &mut BenchmarkValues, measured: &JmhBenchmark) {
         ("vm_version", measured.vm_version.as_ref()),
     ];
     for (key, text) in texts {
-        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-            benchmark.metadata.insert(key.into(), text.trim().into());
-        }
+        let text = text.map(|text| text.trim()).filter(|text| !text.is_empty());
+        benchmark.add_fact(key, text.map(Into::into));
     }
     let args = measured.jvm_args.as_deref().unwrap_or_default().join(" ");
     if !args.is_empty() {
         benchmark.metadata.insert("jvm_args".into(), args.as_str().into());
     }
-    if let Some(threads) = measured.threads {
-        benchmark.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
-    }
+    benchmark.add_fact("threads", measured.threads.map(u64::cast_signed).map(MetaValue::Int));
 }
 
 /// Converts times per operation to nanoseconds; rates keep their unit.

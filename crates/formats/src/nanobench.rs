@@ -55,13 +55,10 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
         }
         let title = ("title", Some(&measured.title));
         for (key, text) in [title, ("batch_unit", measured.unit.as_ref())] {
-            if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-                benchmark.metadata.insert(key.into(), text.as_str().into());
-            }
+            let text = text.filter(|text| !text.trim().is_empty());
+            benchmark.add_fact(key, text.map(|text| text.as_str().into()));
         }
-        if let Some(batch) = measured.batch {
-            benchmark.metadata.insert("batch".into(), MetaValue::Float(batch.0));
-        }
+        benchmark.add_fact("batch", measured.batch.map(|batch| MetaValue::Float(batch.0)));
         benchmark.end_launch(LaunchInfo::default());
         benchmark.fill_extras();
         Ok(benchmark)

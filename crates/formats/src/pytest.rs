@@ -64,9 +64,7 @@ fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkValues> {
     let parameters = measured.params.iter().flatten();
     benchmark.parameters =
         parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
-    if let Some(group) = &measured.group {
-        benchmark.metadata.insert("group".into(), group.as_str().into());
-    }
+    benchmark.add_fact("group", measured.group.as_deref().map(Into::into));
     for (key, value) in [("extra", &measured.extra_info), ("option", &measured.options)] {
         json::flatten(key, value.as_ref().unwrap_or(&Value::Null), &mut benchmark.metadata);
     }

@@ -82,8 +82,6 @@ fn benchmark(name: &str, cells: &[String]) -> Result<BenchmarkValues> {
         ..SummaryStatistics::default()
     };
     let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
-    if let Some(iters) = whole(5) {
-        benchmark.metadata.insert("iters".into(), MetaValue::Int(iters.cast_signed()));
-    }
+    benchmark.add_fact("iters", whole(5).map(u64::cast_signed).map(MetaValue::Int));
     Ok(benchmark)
 }

@@ -61,8 +61,7 @@ fn benchmark(name: &str, result: &str) -> Result<BenchmarkValues> {
         let ns = range * crate::units::unit_ns(unit.trim()).unwrap_or(1.0);
         benchmark.metadata.insert("range_ns".into(), MetaValue::Float(ns));
     }
-    if let Some((_, throughput)) = rest.split_once(" = ") {
-        benchmark.metadata.insert("throughput".into(), throughput.trim().into());
-    }
+    let throughput = rest.split_once(" = ").map(|(_, throughput)| throughput.trim().into());
+    benchmark.add_fact("throughput", throughput);
     Ok(benchmark)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkValues, ResultUnit, Results};
+use crate::{BenchmarkValues, MetaValue, ResultUnit, Results};
 
 /// Summary of values that the source does not keep, in the base unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,13 @@ impl BenchmarkValues {
         every_second(&mut self.values);
         every_second(&mut self.loops);
         self.extras.iter_mut().for_each(|extra| every_second(&mut extra.values));
+    }
+
+    /// Adds a fact to the metadata, if the source has it.
+    pub(crate) fn add_fact(&mut self, key: &str, value: Option<MetaValue>) {
+        if let Some(value) = value {
+            self.metadata.insert(key.into(), value);
+        }
     }
 
     pub(crate) fn from_summary(name: &str, unit: ResultUnit, summary: SummaryStatistics) -> Self {
