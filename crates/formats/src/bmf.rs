@@ -88,12 +88,8 @@ fn text(members: &Members<'_>, object: &str, key: &str) -> Option<String> {
 
 /// Adds a measure of a benchmark, or notes why it cannot be read.
 fn add(results: &mut Results, name: &str, measure: &str, metric: &Element<'_>) {
-    match benchmark(name, measure, metric) {
-        Ok(benchmark) => results.benchmarks.push(benchmark),
-        Err(error) => {
-            results.unread(format!("{name} {measure}"), metric.line(), format!("{error:#}"));
-        }
-    }
+    let read = benchmark(name, measure, metric);
+    results.take(format!("{name} {measure}"), metric.line(), read);
 }
 
 fn benchmark(name: &str, measure: &str, metric: &Element<'_>) -> Result<BenchmarkValues> {

@@ -43,6 +43,19 @@ impl Results {
         }
     }
 
+    /// Adds a benchmark, or notes that it cannot be read.
+    pub(crate) fn take(
+        &mut self,
+        name: impl Into<String>,
+        line: usize,
+        read: Result<BenchmarkValues>,
+    ) {
+        match read {
+            Ok(benchmark) => self.benchmarks.push(benchmark),
+            Err(error) => self.unread(name.into(), line, format!("{error:#}")),
+        }
+    }
+
     /// Notes a benchmark that cannot be read.
     pub fn unread(&mut self, name: String, line: usize, why: String) {
         self.unread.push(UnreadBenchmark { name, line: Some(line), why });

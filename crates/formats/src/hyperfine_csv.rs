@@ -38,13 +38,8 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
         if is_ours {
             line = line.iter().map(text_of_cell).collect();
         }
-        match is_there.map_err(Into::into).and_then(|_| benchmark(&header, &line, prefix)) {
-            Ok(benchmark) => results.benchmarks.push(benchmark),
-            Err(error) => {
-                let name = line.get(0).unwrap_or_default().to_owned();
-                results.unread(name, number, format!("{error:#}"));
-            }
-        }
+        let read = is_there.map_err(Into::into).and_then(|_| benchmark(&header, &line, prefix));
+        results.take(line.get(0).unwrap_or_default(), number, read);
     }
     if !files[0].text.ends_with('\n') {
         results.note("the last line has no end: the file may be cut");

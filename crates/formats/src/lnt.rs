@@ -87,12 +87,7 @@ fn add(results: &mut Results, name: &str, metric: &str, value: &Element<'_>) {
         Ok(text) if is_text(&text) => return,
         read => read.and_then(|value| benchmark(name, metric, &value)),
     };
-    match read {
-        Ok(benchmark) => results.benchmarks.push(benchmark),
-        Err(error) => {
-            results.unread(format!("{name} {metric}"), value.line(), format!("{error:#}"));
-        }
-    }
+    results.take(format!("{name} {metric}"), value.line(), read);
 }
 
 fn benchmark(name: &str, metric: &str, value: &Value) -> Result<BenchmarkValues> {

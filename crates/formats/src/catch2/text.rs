@@ -150,10 +150,7 @@ impl CatchLog {
                 SummaryStatistics { count: samples, mean, stddev, ..SummaryStatistics::default() };
             Ok(benchmark(&name, &self.title, summary, [low, high]))
         })();
-        match read {
-            Ok(benchmark) => to.benchmarks.push(benchmark),
-            Err(error) => to.unread(name, number, format!("{error:#}")),
-        }
+        to.take(name, number, read);
     }
 }
 

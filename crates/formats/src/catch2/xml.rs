@@ -86,18 +86,13 @@ fn end_xml(open: Option<XmlBenchmark>, title: &[String], to: &mut Results) {
         if let Some(why) = failed {
             bail!("it failed: {why}");
         }
-        let mean = mean.context("it has no mean")??;
-        ensure!(mean[0] > 0.0, "mean: a value must be above 0");
-        Ok(mean)
+        let [mean, low, high] = mean.context("it has no mean")??;
+        ensure!(mean > 0.0, "mean: a value must be above 0");
+        let (count, mean) = (samples, Some(mean));
+        let summary = SummaryStatistics { count, mean, stddev, ..SummaryStatistics::default() };
+        Ok(benchmark(&name, title, summary, [low, high]))
     })();
-    match read {
-        Ok([mean, low, high]) => {
-            let (count, mean) = (samples, Some(mean));
-            let summary = SummaryStatistics { count, mean, stddev, ..SummaryStatistics::default() };
-            to.benchmarks.push(benchmark(&name, title, summary, [low, high]));
-        }
-        Err(error) => to.unread(name, number, format!("{error:#}")),
-    }
+    to.take(name, number, read);
 }
 
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<Cow<'a, str>> {
