@@ -12,23 +12,17 @@ const N_FILES_MAX: usize = 100_000;
 /// A file's path below a directory, and its bytes.
 pub type FileBytes = (String, Vec<u8>);
 
-/// Content of a directory.
-pub(crate) enum InDirectory {
-    /// Results of all its files.
-    Results(Box<Results>),
-    File(PathBuf),
+/// Reads a directory of criterion; `None` for another directory.
+pub(crate) fn read_criterion(path: &Path, options: ReadOptions<'_>) -> Result<Option<Results>> {
+    let Some(read) = criterion_files(path, options)? else { return Ok(None) };
+    let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
+    let results = FileFormat::Criterion.read(&files, options);
+    results.with_context(|| path.display().to_string()).map(Some)
 }
 
-/// Reads a directory of criterion, or finds the result in one of asv.
-pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory> {
-    let shown = path.display();
-    if let Some(read) = criterion_files(path, options)? {
-        let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
-        let results = FileFormat::Criterion.read(&files, options);
-        let results = results.with_context(|| shown.to_string())?;
-        return Ok(InDirectory::Results(Box::new(results)));
-    }
-    let paths = below(path)?;
+/// The only result in a directory of asv.
+pub(crate) fn asv_result(path: &Path, options: ReadOptions<'_>) -> Result<PathBuf> {
+    let (shown, paths) = (path.display(), below(path)?);
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Asv);
     let is_result = |name: &&String| {
         let last = name.rsplit('/').next().unwrap_or(name);
@@ -37,7 +31,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions<'_>) -> Result<InDirectory>
     let of_asv: Vec<&String> = paths.iter().filter(is_result).collect();
     let is_asv = paths.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
     match &of_asv[..] {
-        [only] if is_asv && is_wanted => Ok(InDirectory::File(path.join(only))),
+        [only] if is_asv && is_wanted => Ok(path.join(only)),
         [first, ..] if is_asv => bail!(
             "{shown} has {} results of asv, and one is needed here; name one of them, for example {}",
             of_asv.len(),

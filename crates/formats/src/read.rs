@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::detect::{detect, is_document};
-use crate::directory::{self, InDirectory};
+use crate::directory;
 use crate::line_reader::LineReader;
 use crate::readers::Reader;
 use crate::source::TextFile;
@@ -25,9 +25,9 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// benchmark in it can be read.
 pub fn read(path: &Path, options: ReadOptions<'_>) -> Result<Results> {
     if path.is_dir() {
-        return match directory::read(path, options)? {
-            InDirectory::Results(results) => Ok(*results),
-            InDirectory::File(path) => read(&path, options),
+        return match directory::read_criterion(path, options)? {
+            Some(results) => Ok(results),
+            None => read(&directory::asv_result(path, options)?, options),
         };
     }
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
