@@ -203,7 +203,7 @@ fn fill(
 
 /// All combinations; the last parameter varies fastest.
 fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
-    let mut all = vec![Vec::new()];
+    let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (index, values) in columns.list("params")?.into_iter().flatten().enumerate() {
         let values =
             values.as_array().with_context(|| format!("params[{index}]: it is not a list"))?;
@@ -212,17 +212,13 @@ fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, 
             "params: too many combinations"
         );
         let name = names.get(index).cloned().unwrap_or_else(|| format!("param{}", index + 1));
-        let with = |before: &Vec<(String, String)>| {
-            let name = name.clone();
-            let before = before.clone();
-            let longer = move |value: &Value| {
-                let mut longer = before.clone();
-                longer.push((name.clone(), json::text(value)));
-                longer
-            };
-            values.iter().map(longer).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(with).collect();
+        let mut longer = Vec::with_capacity(all.len() * values.len());
+        for before in &all {
+            for value in values {
+                longer.push([&before[..], &[(name.clone(), json::text(value))]].concat());
+            }
+        }
+        all = longer;
     }
     Ok(all)
 }

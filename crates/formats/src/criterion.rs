@@ -70,7 +70,8 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
         match benchmark(&files) {
             Ok(benchmark) => results.benchmarks.push(benchmark),
             Err(error) => {
-                let (name, why) = (shown(directory).to_owned(), format!("{error:#}"));
+                let name = if directory.is_empty() { "." } else { directory };
+                let (name, why) = (name.to_owned(), format!("{error:#}"));
                 results.unread.push(UnreadBenchmark { name, line: None, why });
             }
         }
@@ -84,10 +85,6 @@ pub(crate) fn read(files: &[TextFile<'_>], options: ReadOptions<'_>) -> Result<R
     results.metadata.insert("criterion_side".into(), options.side.into());
     results.note_one_process();
     Ok(results)
-}
-
-fn shown(directory: &str) -> &str {
-    if directory.is_empty() { "." } else { directory }
 }
 
 fn benchmark(files: &BTreeMap<&str, &str>) -> Result<BenchmarkValues> {

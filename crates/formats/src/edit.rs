@@ -157,11 +157,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
     let ours = std::mem::take(&mut results.metadata);
-    let shared: Metadata = ours
-        .iter()
-        .filter(|(key, value)| theirs.get(*key) == Some(*value))
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
+    let shared = shared(&ours, &theirs);
     let mut merged = results.benchmarks.clone();
     merged.iter_mut().for_each(|it| lower(&ours, &shared, &mut it.metadata));
     for mut benchmark in other.benchmarks {
@@ -185,6 +181,11 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     }
     other.notes.into_iter().for_each(|note| results.note(note));
     Ok(())
+}
+
+fn shared(one: &Metadata, other: &Metadata) -> Metadata {
+    let is_shared = |(key, value): &(&String, &MetaValue)| other.get(*key) == Some(*value);
+    one.iter().filter(is_shared).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// Moves common metadata that is no longer shared into one benchmark.
@@ -214,12 +215,7 @@ fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()>
     let inner = |it: &BenchmarkValues| it.launches().map(|launch| launch.inner_loops()).next();
     ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
     // Metadata that differs moves to the launches.
-    let shared: Metadata = known
-        .metadata
-        .iter()
-        .filter(|(key, value)| added.metadata.get(*key) == Some(*value))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+    let shared = shared(&known.metadata, &added.metadata);
     for benchmark in [&mut *known, added] {
         let outer = std::mem::replace(&mut benchmark.metadata, shared.clone());
         if outer.len() == shared.len() {
