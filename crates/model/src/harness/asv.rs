@@ -18,14 +18,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answers: &[&["discover BENCHMARK_DIR", "run BENCHMARK_DIR"]],
     listing: |program| ordered(program, "discover", &[RESULT_FILE]),
     list: names,
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         // A benchmark's own number of calls overrides the sample time. A sample has at least one call.
         let rest = "1, \"repeat\": [3, 10, 0.05], \"sample_time\": 0.001, \"warmup_time\": 0.01}";
         let settings = format!("{SETTINGS}{rest}");
         ordered(program, "run", &[benchmark, &settings, "None", RESULT_FILE])
     },
-    environment: &[],
     samples_ns: |_, text| {
         let document: Option<Value> = serde_json::from_str(text).ok();
         let samples = document.and_then(|it| it.get("samples")?.as_array().cloned());

@@ -19,7 +19,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &[&options[..], &quick].concat())
     },
     list: |text| results(text).into_iter().map(|(name, _)| name).collect(),
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let case = benchmark.split_once(WITHIN).map_or(benchmark, |(case, _)| case);
         // Commas and brackets are syntax in a test specification.
@@ -28,7 +27,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let warmup = ["--benchmark-warmup-time", "20"];
         with(program, &[&[&*case], &options[..], &warmup].concat())
     },
-    environment: &[],
     // Catch2 prints only the mean of the samples.
     samples_ns: |benchmark, text| {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, time_ns, with};
 
+/// Where the samples go.
+pub(super) const ENVIRONMENT: [(&str, &str); 1] = [("CRITERION_HOME", RESULT_FILE)];
+
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "criterion",
     markers: &["Criterion.rs benchmark"],
@@ -23,7 +26,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
             .filter_map(|it| it.strip_suffix(": benchmark").or(it.strip_suffix(": bench")));
         names.map(String::from).collect()
     },
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let options = [
             "--bench",
@@ -38,7 +40,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ];
         with(program, &options)
     },
-    environment: &[("CRITERION_HOME", RESULT_FILE)],
     samples_ns: |benchmark, text| {
         let Some(printed) = printed_ns(benchmark, text) else { return Vec::new() };
         // If the project sets its own directory, the samples are not found: take the printed estimate.

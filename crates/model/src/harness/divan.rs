@@ -20,12 +20,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &[&["--bench"], &quick[..]].concat())
     },
     list: |text| results(text).into_iter().map(|(path, _)| path).collect(),
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let one = ["--bench", "--exact", benchmark, "--max-time", "0.2", "--color", "never"];
         with(program, &one)
     },
-    environment: &[],
     // divan prints only the median of the samples. Each takes some microseconds.
     samples_ns: |benchmark, text| {
         let of = results(text).into_iter().filter(|(name, _)| name == benchmark);

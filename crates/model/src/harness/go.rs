@@ -20,9 +20,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answers: &[&["-test.bench ", "-test.benchtime"]],
     listing: |program| with(program, &["-test.run=^$", "-test.bench=.", "-test.benchtime=1ms"]),
     list: |text| lines(text).into_iter().map(|(name, _)| name).collect(),
-    listed_ns: |text, benchmark| {
-        lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
-    },
     command: |program, benchmark, iteration_ns| {
         let bench = format!("{BENCH}{}", pattern(benchmark));
         let n = iteration_ns.filter(|ns| *ns > 0.0).map(|ns| (SAMPLE_NS / ns).max(1.0) as u64);
@@ -31,13 +28,17 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let count = format!("-test.count={}", n_samples(iteration_ns));
         with(program, &["-test.run=^$", &bench, &time, &count])
     },
-    environment: &[],
     samples_ns: |benchmark, text| {
         let of = lines(text).into_iter().filter(|(name, _)| name == benchmark);
         of.map(|(_, ns)| ns).collect()
     },
     output: HarnessOutput::Stdout,
 };
+
+/// The time of a benchmark's iteration in the list, which is the output of a run, ns.
+pub(super) fn listed_ns(text: &str, benchmark: &str) -> Option<f64> {
+    lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
+}
 
 /// The pattern of one benchmark. Each part matches one level of sub-benchmarks.
 pub(super) fn pattern(benchmark: &str) -> String {

@@ -12,7 +12,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answers: &[&["--benchmark_list_tests", "--benchmark_filter"]],
     listing: |program| with(program, &["--benchmark_list_tests=true"]),
     list: |text| text.lines().filter(|line| !line.is_empty()).map(String::from).collect(),
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let filter = format!("--benchmark_filter=^{}$", regex_lite::escape(benchmark));
         let repetitions = format!("--benchmark_repetitions={SAMPLES}");
@@ -25,7 +24,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ];
         with(program, &options)
     },
-    environment: &[],
     samples_ns: |benchmark, text| {
         let is_it = |run: &&Value| {
             // Repetitions add means and medians.

@@ -24,7 +24,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         }
         found.concat()
     },
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         let mut words = benchmark.split(' ');
         let name = format!("^{}$", regex_lite::escape(words.next().unwrap_or_default()));
@@ -34,7 +33,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
             ["-bm", "avgt", "-tu", "ns", "-rf", "json", "-rff", "/dev/stdout", "-o", "/dev/stderr"];
         with(program, &[&[&*name], &parameters[..], &short, &said].concat())
     },
-    environment: &[],
     samples_ns: |benchmark, text| iterations_ns(benchmark, text).unwrap_or_default(),
     output: HarnessOutput::Stdout,
 };

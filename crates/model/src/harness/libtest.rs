@@ -14,9 +14,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         let names = text.lines().filter_map(|line| line.strip_suffix(": benchmark"));
         names.map(String::from).collect()
     },
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| with(program, &["--bench", "--exact", benchmark]),
-    environment: &[],
     // libtest prints only the median of samples of 1 and 5 ms.
     samples_ns: |benchmark, text| {
         let line = Regex::new(r"^test (.*?) +\.\.\. bench:\s+([0-9.,]+) ns/iter");

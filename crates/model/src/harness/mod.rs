@@ -87,12 +87,8 @@ struct Adapter {
     answers: &'static [&'static [&'static str]],
     listing: fn(&[String]) -> Vec<String>,
     list: fn(&str) -> Vec<String>,
-    /// The time of an iteration, ns, if the list has it.
-    listed_ns: fn(&str, &str) -> Option<f64>,
     /// The command for one benchmark, given the time of its iteration if known.
     command: fn(&[String], &str, Option<f64>) -> Vec<String>,
-    /// Environment variables for that command.
-    environment: &'static [(&'static str, &'static str)],
     /// The time of an iteration, ns, in each printed sample.
     samples_ns: fn(&str, &str) -> Vec<f64>,
     output: HarnessOutput,
@@ -177,7 +173,7 @@ impl Harness {
 
     /// The time of a benchmark's iteration, ns, if the list has it.
     pub fn listed_ns(self, text: &str, benchmark: &str) -> Option<f64> {
-        (self.adapter().listed_ns)(text, benchmark)
+        if self == Self::Go { go::listed_ns(text, benchmark) } else { None }
     }
 
     /// The command for one benchmark. `iteration_ns` is the time of its iteration, if known.
@@ -192,7 +188,10 @@ impl Harness {
 
     /// Environment variables for one benchmark.
     pub fn environment(self) -> &'static [(&'static str, &'static str)] {
-        self.adapter().environment
+        match self {
+            Self::Criterion | Self::Criterion0_3 => &criterion::ENVIRONMENT,
+            _ => &[],
+        }
     }
 
     /// The time of an iteration, ns, from the output of a benchmark's process.

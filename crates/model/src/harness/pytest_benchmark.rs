@@ -19,7 +19,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
             benchmarks(text).into_iter().map(|it| it["fullname"].as_str().map(String::from));
         names.flatten().collect()
     },
-    listed_ns: |_, _| None,
     command: |program, benchmark, _| {
         // The test replaces the file or directory that contains it.
         let place = |word: &String| (!word.starts_with('-')).then(|| located(word, benchmark))?;
@@ -31,7 +30,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
             ["--benchmark-min-rounds=5", "--benchmark-max-time=0.1", "--benchmark-warmup=on"];
         with(&others, &[&COMMON[..], &short, &[&*json(), benchmark]].concat())
     },
-    environment: &[],
     samples_ns: |benchmark, text| {
         let of = benchmarks(text).into_iter().filter(|it| it["fullname"] == benchmark);
         let rounds = of.flat_map(|it| it["stats"]["data"].as_array().cloned().unwrap_or_default());
