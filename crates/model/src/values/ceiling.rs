@@ -18,12 +18,13 @@ pub struct Ceiling {
 }
 
 /// Units with their size in ns or bytes.
-const UNITS: [(&str, ValueUnit, f64); 15] = [
+const UNITS: [(&str, ValueUnit, f64); 16] = [
     ("h", ValueUnit::Time, 3600e9),
     ("min", ValueUnit::Time, 60e9),
     ("s", ValueUnit::Time, 1e9),
     ("ms", ValueUnit::Time, 1e6),
     ("us", ValueUnit::Time, 1e3),
+    ("µs", ValueUnit::Time, 1e3),
     ("ns", ValueUnit::Time, 1.0),
     ("TiB", ValueUnit::Bytes, 1_099_511_627_776.0),
     ("GiB", ValueUnit::Bytes, 1_073_741_824.0),
@@ -35,6 +36,11 @@ const UNITS: [(&str, ValueUnit, f64); 15] = [
     ("kB", ValueUnit::Bytes, 1e3),
     ("B", ValueUnit::Bytes, 1.0),
 ];
+
+/// The kind of a unit of time or memory, and its size in ns or bytes.
+pub fn known_unit(name: &str) -> Option<(ValueUnit, f64)> {
+    UNITS.iter().find(|(known, ..)| *known == name).map(|&(_, kind, size)| (kind, size))
+}
 
 impl Ceiling {
     /// Checks that the ceiling applies to values in this unit. Errors: the units differ, or higher values are better.
@@ -63,8 +69,8 @@ impl FromStr for Ceiling {
         let wrong = || format!("{text:?} is not a time, a size or a number: 20ms, 64MiB, 1000000");
         let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let (name, value) = (&text[number.len()..], number.parse::<f64>().map_err(|_| wrong())?);
-        let (unit, size) = match UNITS.iter().find(|(known, ..)| *known == name) {
-            Some(&(_, unit, size)) => (unit, size),
+        let (unit, size) = match known_unit(name) {
+            Some(known) => known,
             None if name.is_empty() => (ValueUnit::Count, 1.0),
             None => return Err(wrong()),
         };

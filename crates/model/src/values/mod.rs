@@ -20,7 +20,7 @@ mod test_parsing;
 mod time_span;
 mod worker;
 
-pub use ceiling::Ceiling;
+pub use ceiling::{Ceiling, known_unit};
 pub use cheat_kind::{CheatKind, ErrorControl};
 pub use compared::{Better, Compared, CounterChoice, DecideOn, time_ns};
 pub use core::is_core_shared;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use model::harness::{Harness, HarnessOutput};
 use model::prose::prose;
 use model::spec::run::ValueOptions;
-use model::values::{Better, ProcessValue, ValueUnit};
+use model::values::{Better, ProcessValue, ValueUnit, known_unit};
 
 /// The place and the unit of the value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,26 +59,6 @@ pub enum ValueSource {
     /// `{result}` stands for the directory's path.
     OwnFolder(String),
 }
-
-/// Units of time and memory, with their size in ns or bytes.
-const UNITS: [(&str, ValueUnit, f64); 16] = [
-    ("ns", ValueUnit::Time, 1.0),
-    ("us", ValueUnit::Time, 1e3),
-    ("µs", ValueUnit::Time, 1e3),
-    ("ms", ValueUnit::Time, 1e6),
-    ("s", ValueUnit::Time, 1e9),
-    ("min", ValueUnit::Time, 60e9),
-    ("h", ValueUnit::Time, 3600e9),
-    ("B", ValueUnit::Bytes, 1.0),
-    ("kB", ValueUnit::Bytes, 1e3),
-    ("MB", ValueUnit::Bytes, 1e6),
-    ("GB", ValueUnit::Bytes, 1e9),
-    ("TB", ValueUnit::Bytes, 1e12),
-    ("KiB", ValueUnit::Bytes, 1024.0),
-    ("MiB", ValueUnit::Bytes, 1_048_576.0),
-    ("GiB", ValueUnit::Bytes, 1_073_741_824.0),
-    ("TiB", ValueUnit::Bytes, 1_099_511_627_776.0),
-];
 
 impl ValueRule {
     /// The rule of the options; `None` if they ask for no value. Errors: the expression or the pointer is wrong, or an
@@ -146,10 +126,6 @@ impl ValueRule {
     pub fn has_own_file(&self) -> bool {
         matches!(self.source, ValueSource::OwnFile | ValueSource::OwnFolder(_))
     }
-}
-
-fn known_unit(name: &str) -> Option<(ValueUnit, f64)> {
-    UNITS.iter().find(|(known, ..)| *known == name).map(|&(_, kind, scale)| (kind, scale))
 }
 
 #[cfg(test)]
