@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
+use crate::wrapping::fill;
+
 const COLUMNS: usize = 80;
 /// Widest option that leaves its description on the same line.
 const OPTION_MAX: usize = 28;
@@ -183,9 +185,10 @@ fn line(arg: &Arg) -> String {
     let option = format!("  {short}--{long}{values}");
     let width = OPTION_MAX + 2;
     let about = first_sentence(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-    let lines = wrapped(&about, COLUMNS - width - 2);
+    let mut lines = String::new();
+    fill(&mut lines, 0, (COLUMNS - width - 2, 0), " ", about.split(' '));
     let mut out = option.clone();
-    for (index, line) in lines.iter().enumerate() {
+    for (index, line) in lines.lines().enumerate() {
         let is_beside = index == 0 && option.chars().count() <= width;
         if is_beside {
             out = format!("{option:width$}  {line}");
@@ -201,20 +204,6 @@ fn first_sentence(help: &str) -> String {
     let ends = [". ", "; ", ": ", " (", " [default", ", for example"];
     let end = ends.iter().filter_map(|end| help.find(end)).min().unwrap_or(help.len());
     help[..end].trim_end_matches('.').to_owned()
-}
-
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + word.chars().count() + 1 > columns {
-            lines.push(word.to_owned());
-        } else {
-            let blank = if line.is_empty() { "" } else { " " };
-            line.push_str(&format!("{blank}{word}"));
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

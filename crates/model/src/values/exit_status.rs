@@ -20,7 +20,7 @@ impl FromStr for IgnoreFailure {
         if text == "all-non-zero" {
             return Ok(Self::All);
         }
-        Ok(Self::Statuses(parse_statuses(text)?.0))
+        Ok(Self::Statuses(text.parse::<ExitStatuses>()?.0))
     }
 }
 
@@ -32,16 +32,14 @@ impl FromStr for ExitStatuses {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        parse_statuses(text)
+        let status = |word: &str| match word.trim().parse() {
+            Ok(status @ 0..=255) => Ok(status),
+            _ => {
+                Err(format!("{word:?} is not an exit status from 0 to 255 (128 + N for signal N)"))
+            }
+        };
+        text.split(',').map(status).collect::<Result<_, _>>().map(Self)
     }
-}
-
-fn parse_statuses(text: &str) -> Result<ExitStatuses, String> {
-    let status = |word: &str| match word.trim().parse() {
-        Ok(status @ 0..=255) => Ok(status),
-        _ => Err(format!("{word:?} is not an exit status from 0 to 255 (128 + N for signal N)")),
-    };
-    text.split(',').map(status).collect::<Result<_, _>>().map(ExitStatuses)
 }
 
 #[cfg(test)]
