@@ -164,7 +164,7 @@ fn counted_arm(
 
 /// Decides the plan of frameworks' programs: each run is a process of one benchmark and prints its value.
 fn decide_harnesses(
-    mut arms: Vec<Arm>,
+    arms: Vec<Arm>,
     session: &SessionOptions,
     terms: &Terms<'_>,
     surroundings: &Surroundings,
@@ -181,11 +181,6 @@ fn decide_harnesses(
         "--loops, --values, --min-time, --delta, --tracemalloc and --subtract-loop are for programs that speak the \
          worker protocol; these programs choose their loops themselves"
     );
-    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
-    if judgement.aa {
-        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
-    }
-    let compares = arms.len() > n_benchmarks;
     let mut judgement = judgement.clone();
     if options.track_memory {
         judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
@@ -194,14 +189,24 @@ fn decide_harnesses(
     let mut request = SessionRequest::for_workers(options, &judgement, affinity);
     // Each process warms itself up, and listing has shown that the programs work.
     request.length.warmup = Some(options.warmups.unwrap_or(0));
-    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide(&request, arms, terms, surroundings)?;
-    set_budget(&mut plan, options, n_benchmarks, compares);
-    Ok(plan)
+    decide_benchmarks(arms, &request, options, terms, surroundings)
 }
 
-/// Gives each benchmark the usual time, unless the user limits the session.
-fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, compares: bool) {
+/// Decides the plan of the arms of several benchmarks. Each benchmark has the usual time, unless the user limits the session.
+fn decide_benchmarks(
+    mut arms: Vec<Arm>,
+    request: &SessionRequest,
+    options: &WorkerOptions,
+    terms: &Terms<'_>,
+    surroundings: &Surroundings,
+) -> Result<Plan> {
+    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
+    if request.judgement.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
+    }
+    let compares = arms.len() > n_benchmarks;
+    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
+    let mut plan = decide(request, arms, terms, surroundings)?;
     if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
         && options.stop.budget.is_none()
     {
@@ -210,6 +215,7 @@ fn set_budget(plan: &mut Plan, options: &WorkerOptions, n_benchmarks: usize, com
         *budget_ns = if options.rigorous { *budget_ns * LONGER } else { *budget_ns };
         *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
     }
+    Ok(plan)
 }
 
 /// The programs on the command line of `bench`, without their benchmarks. Errors: a command cannot be split into words,
@@ -280,16 +286,9 @@ pub fn decide_workers(
         "--decide-on cpu: a benchmark times itself, so its CPU time is not known"
     );
     arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
-    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
-    if judgement.aa {
-        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
-    }
-    let compares = arms.len() > n_benchmarks;
     let request =
         SessionRequest::for_workers(options, &judgement, affinity(options, &surroundings.facts));
-    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide(&request, arms, terms, surroundings)?;
-    set_budget(&mut plan, options, n_benchmarks, compares);
+    let mut plan = decide_benchmarks(arms, &request, options, terms, surroundings)?;
     if let Some(precision) = &mut plan.precision {
         // t0 belongs to the luckiest memory layout, which a few processes may all miss.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
