@@ -75,15 +75,16 @@ impl Schedule {
         let padding_bytes = self.draw_padding();
         let round = self.next_warmup;
         self.next_warmup += 1;
-        self.arms().map(|arm| self.step(arm, None, round, padding_bytes)).collect()
+        self.arms().into_iter().map(|arm| self.step(arm, None, round, padding_bytes)).collect()
     }
 
     /// The next block: each arm once, in random order or as listed, all with the same padding.
     pub fn block(&mut self) -> Vec<Step> {
         let padding_bytes = self.draw_padding();
-        let block = self.next_block;
+        let (block, arms) = (self.next_block, self.arms());
         self.next_block += 1;
-        self.arms().map(|arm| self.step(arm, Some(block), block, padding_bytes)).collect()
+        let step = |arm| self.step(arm, Some(block), block, padding_bytes);
+        arms.into_iter().map(step).collect()
     }
 
     /// A warm-up run of one arm.
@@ -98,10 +99,11 @@ impl Schedule {
             let padding_bytes = self.draw_padding();
             self.block_paddings.push(padding_bytes);
         }
-        let padding_of = |block: u32| self.block_paddings[block as usize];
-        let paddings: Vec<_> = blocks.map(|block| (block, padding_of(block))).collect();
-        let step = |(block, padding)| self.step(arm, Some(block), block, padding);
-        paddings.into_iter().map(step).collect()
+        let step = |block: u32| {
+            let padding_bytes = self.block_paddings[block as usize];
+            self.step(arm, Some(block), block, padding_bytes)
+        };
+        blocks.map(step).collect()
     }
 
     fn step(
@@ -116,16 +118,13 @@ impl Schedule {
         Step { step, arm, block, round, padding_bytes }
     }
 
-    fn arms(&mut self) -> std::vec::IntoIter<u32> {
+    fn arms(&mut self) -> Vec<u32> {
         let order = match self.order {
             Order::Listed => (0..self.n_arms).collect(),
             Order::Interleave | Order::Sequential => self.orders.permutation(self.n_arms),
         };
-        let order: Vec<u32> = order
-            .into_iter()
-            .map(|arm| u32::try_from(arm).expect("arms are counted in u32"))
-            .collect();
-        order.into_iter()
+        let number = |arm: usize| u32::try_from(arm).expect("arms are counted in u32");
+        order.into_iter().map(number).collect()
     }
 
     fn draw_padding(&mut self) -> Option<u32> {
