@@ -165,16 +165,14 @@ impl Ledger {
         parts: impl IntoIterator<Item = LedgerEntry>,
         rest: NoiseSource,
     ) -> Self {
+        let mut parts: Vec<LedgerEntry> = parts.into_iter().collect();
+        let known_ns: i64 = parts.iter().map(|part| part.ns).sum();
+        parts.push(LedgerEntry::exact(rest, total_ns - known_ns));
         let mut by_source: BTreeMap<NoiseSource, LedgerEntry> = BTreeMap::new();
-        let mut rest_ns = total_ns;
         for part in parts {
-            rest_ns -= part.ns;
             let entry = by_source.entry(part.source.clone());
             entry.and_modify(|entry| entry.add(&part)).or_insert(part);
         }
-        let left = LedgerEntry { source: rest, ns: rest_ns, n: None, is_estimate: false };
-        let entry = by_source.entry(left.source.clone());
-        entry.and_modify(|entry| entry.add(&left)).or_insert(left);
         let mut entries: Vec<LedgerEntry> =
             by_source.into_values().filter(|entry| entry.ns != 0).collect();
         entries.sort_by_key(|entry| (entry.source.is_unexplained(), -entry.ns));
@@ -188,17 +186,16 @@ impl Ledger {
 
     /// The largest part with a cause, if it is a loss.
     pub fn largest(&self) -> Option<&LedgerEntry> {
-        self.entries.iter().find(|entry| !entry.source.is_unexplained() && entry.ns > 0)
+        self.known().find(|entry| entry.ns > 0)
     }
 
     /// The ledger for a table, without entries below zero. A source below zero is an error of an estimate and goes into
     /// the unexplained rest. There is no rest if the sources exceed the total.
     pub fn for_table(&self) -> LedgerTable {
-        let is_gain = |entry: &&LedgerEntry| entry.ns > 0;
-        let known: Vec<LedgerEntry> = self.known().filter(is_gain).cloned().collect();
-        let known_ns: i64 = known.iter().map(|entry| entry.ns).sum();
+        let is_loss = |entry: &&LedgerEntry| entry.ns > 0;
+        let mut entries: Vec<LedgerEntry> = self.known().filter(is_loss).cloned().collect();
+        let known_ns: i64 = entries.iter().map(|entry| entry.ns).sum();
         let rest_ns = self.total_ns - known_ns;
-        let mut entries = known;
         let mut left_ns = rest_ns.max(0);
         // The host was measured, so it comes before the remainder.
         let mut rest: Vec<&LedgerEntry> =
@@ -222,11 +219,8 @@ impl Ledger {
     }
 
     pub fn unexplained_ns(&self) -> i64 {
-        self.entries
-            .iter()
-            .filter(|entry| entry.source.is_unexplained())
-            .map(|entry| entry.ns)
-            .sum()
+        let unexplained = self.entries.iter().filter(|entry| entry.source.is_unexplained());
+        unexplained.map(|entry| entry.ns).sum()
     }
 }
 
