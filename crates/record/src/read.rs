@@ -182,9 +182,7 @@ impl<R: BufRead + Seek> RecordTail<R> {
                 .with_context(|| format!("{}, line {}", self.path.display(), self.line_number))?;
         }
     }
-}
 
-impl<R> RecordTail<R> {
     /// Refuses a header inside the file: two records were concatenated.
     fn refuse_second_session(&self) -> Result<()> {
         let (file, number) = (self.path.display(), self.line_number);

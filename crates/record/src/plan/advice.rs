@@ -1,5 +1,6 @@
 //! The steps of `system advise`: options of `run` that may make times steadier.
 
+use crate::plan::HIGHEST_PRIORITY;
 use host::Facts;
 use host::knobs::{Knob, State, knob, knobs};
 use model::spec::run::ProcessOptions;
@@ -52,8 +53,6 @@ const KNOBS: [&str; 6] = ["governor", "epp", "turbo", "irqs", "autogroup", "serv
 pub const HUGE_PAGES: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 const NEEDS_GUARDIAN: &str = "needs root, or sudo or doas without a password";
 const REAL_TIME: Sched = Sched::Fifo(50);
-/// The highest priority of the usual scheduling policy.
-const NICE: i32 = -20;
 
 /// Abilities of the machine, and rights of the user.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +154,7 @@ impl AdviceStep {
         for change in &self.changes {
             match change {
                 StepChange::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
-                StepChange::Nice => process.priority.nice = Some(NICE),
+                StepChange::Nice => process.priority.nice = Some(HIGHEST_PRIORITY),
                 StepChange::RealTime => process.priority.sched = Some(REAL_TIME),
                 StepChange::FixedLayout => process.layout.no_aslr = true,
                 StepChange::HugePages => process.execution.env = vec![HUGE_PAGES.into()],

@@ -48,17 +48,13 @@ pub(super) fn deciding(
     request: &SessionRequest,
 ) -> Result<(Deciding, Option<Copies>)> {
     let mut deciding = Deciding::of(arms, &request.judgement)?;
-    let copies = copies(request.copies);
+    // Where they run is decided later.
+    let several = request.copies.filter(|&n| n > 1);
+    let copies = several.map(|n| Copies { n, n_cpus: 0, cpus: Vec::new() });
     if copies.is_some() {
         deciding.clock = clock(request.judgement.decide_on, deciding.clock)?;
     }
     Ok((deciding, copies))
-}
-
-/// Copies of which nobody has said where they run.
-fn copies(asked: Option<u32>) -> Option<Copies> {
-    let n = asked.filter(|&n| n > 1)?;
-    Some(Copies { n, n_cpus: 0, cpus: Vec::new() })
 }
 
 /// The clock of several copies. The kernel's records of one process tree, which clean time and the counts of the
