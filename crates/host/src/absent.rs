@@ -15,10 +15,6 @@ pub struct Waiting {
     pub cpus: Vec<usize>,
 }
 
-fn list(host: &Host, name: &str) -> Vec<usize> {
-    host.read(format!("{CPU}/{name}")).and_then(|list| read_cpu_list(&list)).unwrap_or_default()
-}
-
 /// The offline CPU of a file that vanishes with its CPU.
 pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
     let patterns =
@@ -26,9 +22,9 @@ pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
     let number = patterns.iter().find_map(|(before, after)| {
         path.strip_prefix(before)?.split(*after).next()?.parse::<usize>().ok()
     })?;
-    let is_offline =
-        list(host, "present").contains(&number) || host.exists(format!("{CPU}/cpu{number}"));
-    (is_offline && !list(host, "online").contains(&number))
+    let present = host.read_cpus(format!("{CPU}/present")).unwrap_or_default();
+    let is_there = present.contains(&number) || host.exists(format!("{CPU}/cpu{number}"));
+    (is_there && !host.online_cpus().contains(&number))
         .then(|| Waiting { path: path.to_owned(), cpus: vec![number] })
 }
 
@@ -58,7 +54,7 @@ pub(super) fn left_out(
     now: &str,
     online_before: &[usize],
 ) -> Option<Waiting> {
-    let online = list(host, "online");
+    let online = host.online_cpus();
     let parse = |text: &str| match format {
         Format::CpuList | Format::Affinity => read_cpu_list(text.trim()),
         Format::CpuMask => parse_cpu_mask(text.trim()).ok(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuRow, Host, recommend};
-use model::values::{CPUS_MAX, read_cpu_list};
+use model::values::CPUS_MAX;
 
 /// Two hardware threads of one core slow each other by 1.2 to 1.8 (experiments/results/busy.md, "Neighbours"). CPUs
 /// that certainly slow each other less do not share a core.
@@ -49,23 +49,20 @@ pub struct CorePairs {
 impl CorePairs {
     /// No pairs, for this boot and these CPUs.
     pub fn empty(host: &Host) -> Self {
-        let (boot_id, online) = (host.boot_id(), online(host));
+        let (boot_id, online) = (host.boot_id(), host.online_cpus());
         Self { boot_id, online, ..Self::default() }
     }
 
     /// Whether the pairs belong to this boot and the present online CPUs.
     pub fn hold_for(&self, host: &Host) -> bool {
-        !self.boot_id.is_empty() && self.boot_id == host.boot_id() && self.online == online(host)
+        !self.boot_id.is_empty()
+            && self.boot_id == host.boot_id()
+            && self.online == host.online_cpus()
     }
 
     pub fn siblings(&self) -> Vec<[usize; 2]> {
         self.pairs.iter().filter(|pair| pair.are_siblings()).map(|pair| pair.cpus).collect()
     }
-}
-
-fn online(host: &Host) -> Vec<usize> {
-    let list = host.read("sys/devices/system/cpu/online");
-    list.and_then(|list| read_cpu_list(&list)).unwrap_or_default()
 }
 
 /// The pairs to measure: usable CPUs that the table puts on different cores. With more than `ALL_PAIRS_MAX` CPUs,

@@ -94,11 +94,10 @@ pub struct CountedInterrupts {
 
 /// Every present CPU in order. Empty if the kernel shows none.
 pub fn read_cpu_table(host: &Host, interrupts: Option<&CountedInterrupts>) -> Vec<CpuRow> {
-    let list = |path: &str| host.read(path).and_then(|list| read_cpu_list(&list));
-    let online = list(&format!("{CPU}/online")).unwrap_or_default();
-    let present = list(&format!("{CPU}/present")).unwrap_or_else(|| online.clone());
-    let isolated = list(&format!("{CPU}/isolated")).unwrap_or_default();
-    let nohz = list(&format!("{CPU}/nohz_full")).unwrap_or_default();
+    let online = host.online_cpus();
+    let present = host.read_cpus(format!("{CPU}/present")).unwrap_or_else(|| online.clone());
+    let isolated = host.read_cpus(format!("{CPU}/isolated")).unwrap_or_default();
+    let nohz = host.read_cpus(format!("{CPU}/nohz_full")).unwrap_or_default();
     let status = host.read("proc/self/status").unwrap_or_default();
     let allowed = super::gaps::status_value(&status, "Cpus_allowed_list").and_then(read_cpu_list);
     let nodes = nodes(host);
@@ -141,19 +140,19 @@ fn siblings(host: &Host, cpu: usize, online: &[usize]) -> Vec<usize> {
     }
     // Before Linux 5.3 the name is `thread_siblings_list`.
     let files = ["core_cpus_list", "thread_siblings_list"];
-    let read = |file| host.read(format!("{CPU}/cpu{cpu}/topology/{file}"));
-    let siblings = files.iter().find_map(|file| read_cpu_list(&read(*file)?));
+    let read = |file: &&str| host.read_cpus(format!("{CPU}/cpu{cpu}/topology/{file}"));
+    let siblings = files.iter().find_map(read);
     // A list without the CPU itself is invalid.
     siblings.filter(|siblings| siblings.contains(&cpu)).unwrap_or_else(|| vec![cpu])
 }
 
 /// The NUMA node of each CPU. Empty without NUMA.
 fn nodes(host: &Host) -> BTreeMap<usize, usize> {
-    let nodes = host.read("sys/devices/system/node/online").and_then(|list| read_cpu_list(&list));
+    let nodes = host.read_cpus("sys/devices/system/node/online");
     let mut of_cpu = BTreeMap::new();
     for node in nodes.unwrap_or_default() {
-        let cpus = host.read(format!("sys/devices/system/node/node{node}/cpulist"));
-        let cpus = cpus.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+        let cpus = host.read_cpus(format!("sys/devices/system/node/node{node}/cpulist"));
+        let cpus = cpus.unwrap_or_default();
         of_cpu.extend(cpus.into_iter().map(|cpu| (cpu, node)));
     }
     of_cpu
@@ -188,9 +187,8 @@ fn number_cores(rows: &mut [CpuRow]) {
 /// Finds the kind of each core, by the names of Intel's PMUs or by the scheduler's capacity (Documentation/arch/arm64,
 /// "capacity"; Documentation/scheduler/sched-capacity.rst).
 fn classify(host: &Host, rows: &mut [CpuRow]) {
-    let list = |path| host.read(path).and_then(|list: String| read_cpu_list(&list));
-    let kinds = (list("sys/devices/cpu_core/cpus"), list("sys/devices/cpu_atom/cpus"));
-    if let (Some(fast), Some(efficient)) = kinds {
+    let of_kind = |kind: &str| host.read_cpus(format!("sys/devices/{kind}/cpus"));
+    if let (Some(fast), Some(efficient)) = (of_kind("cpu_core"), of_kind("cpu_atom")) {
         for row in rows {
             row.class = match row.cpu {
                 cpu if fast.contains(&cpu) => Some(CpuClass::Performance),

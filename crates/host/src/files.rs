@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 #[cfg(test)]
 use crate::value_format::Format;
 use crate::{fault, sys};
-use model::values::CPUS_MAX;
+use model::values::{CPUS_MAX, read_cpu_list};
 use model::words::reason;
 
 /// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, a directory of
@@ -89,6 +89,16 @@ impl Host {
     /// Parses a file with one value. `None` if it cannot be read or parsed.
     pub fn read_value<T: std::str::FromStr>(&self, relative: impl AsRef<Path>) -> Option<T> {
         self.read(relative)?.parse().ok()
+    }
+
+    /// Reads a list of CPUs. `None` if the file cannot be read or is no such list.
+    pub(super) fn read_cpus(&self, relative: impl AsRef<Path>) -> Option<Vec<usize>> {
+        read_cpu_list(&self.read(relative)?)
+    }
+
+    /// The CPUs that are online. Empty if the kernel does not show them.
+    pub(super) fn online_cpus(&self) -> Vec<usize> {
+        self.read_cpus("sys/devices/system/cpu/online").unwrap_or_default()
     }
 
     /// The sorted names in a directory. Empty if it cannot be read.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, read_uptime_seconds, topology, virtualisation,
 };
-use model::values::{format_cpu_list, read_cpu_list};
+use model::values::format_cpu_list;
 
 #[derive(Clone, Debug)]
 pub struct Survey {
@@ -89,7 +89,7 @@ fn os(host: &Host) -> Option<String> {
 
 /// A list of CPUs in its shortest form.
 fn cpu_list(host: &Host, path: &str) -> Option<String> {
-    Some(format_cpu_list(&read_cpu_list(&host.read(path)?)?))
+    Some(format_cpu_list(&host.read_cpus(path)?))
 }
 
 fn load_average(host: &Host) -> Option<[f64; 3]> {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Host, Topology};
-use model::values::{parse_cpu_list, read_cpu_list};
+use model::values::parse_cpu_list;
 
 /// Number of sockets, cores, CPUs and nodes. `None` if the kernel does not show them.
 pub(super) fn read(host: &Host) -> Option<Topology> {
-    let online = parse_cpu_list(&host.read("sys/devices/system/cpu/online")?).ok()?;
+    let online = host.read_cpus("sys/devices/system/cpu/online")?;
     let mut sockets = BTreeSet::new();
     let mut cores = BTreeSet::new();
     for cpu in &online {
@@ -16,8 +16,7 @@ pub(super) fn read(host: &Host) -> Option<Topology> {
         cores.insert(core(host, &directory)?);
     }
     // A kernel without NUMA lacks this directory; then all memory is one node.
-    let nodes = host.read("sys/devices/system/node/online");
-    let nodes = nodes.and_then(|list| parse_cpu_list(&list).ok()).map_or(1, |nodes| nodes.len());
+    let nodes = host.read_cpus("sys/devices/system/node/online").map_or(1, |nodes| nodes.len());
     Some(Topology {
         n_sockets: count(sockets.len()),
         n_cores: count(cores.len()),
@@ -40,10 +39,8 @@ fn core(host: &Host, directory: &str) -> Option<String> {
 
 /// The cores of the CPUs that are online, by a key that only the threads of a core share.
 pub fn cores(host: &Host) -> BTreeMap<usize, String> {
-    let online = host.read("sys/devices/system/cpu/online");
-    let online = online.as_deref().and_then(read_cpu_list).unwrap_or_default();
     let core = |cpu| Some((cpu, core(host, &format!("sys/devices/system/cpu/cpu{cpu}/topology"))?));
-    online.into_iter().filter_map(core).collect()
+    host.online_cpus().into_iter().filter_map(core).collect()
 }
 
 /// These CPUs, one thread of each core before the second one of any. `cores`: see [`cores`].
@@ -80,13 +77,11 @@ pub fn memory_nodes(host: &Host) -> Vec<MemoryNode> {
     let with_memory = with_memory.or_else(|| host.read(format!("{NODES}/online")));
     let numbers = with_memory.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default();
     if numbers.is_empty() {
-        let online = host.read("sys/devices/system/cpu/online");
-        let cpus = online.as_deref().and_then(read_cpu_list).unwrap_or_default();
-        return vec![MemoryNode { node: 0, cpus }];
+        return vec![MemoryNode { node: 0, cpus: host.online_cpus() }];
     }
     let node = |node: usize| {
-        let cpus = host.read(format!("{NODES}/node{node}/cpulist"));
-        MemoryNode { node, cpus: cpus.as_deref().and_then(read_cpu_list).unwrap_or_default() }
+        let cpus = host.read_cpus(format!("{NODES}/node{node}/cpulist"));
+        MemoryNode { node, cpus: cpus.unwrap_or_default() }
     };
     numbers.into_iter().map(node).collect()
 }

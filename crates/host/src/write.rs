@@ -58,8 +58,7 @@ impl Host {
     /// Whether a file still holds the written value, as far as the kernel could take it. Before Linux 6.2 the kernel
     /// removed offline CPUs from the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
     pub(super) fn is_still(&self, format: Format, written: &str, now: &str) -> bool {
-        let online =
-            || self.read("sys/devices/system/cpu/online").and_then(|list| read_cpu_list(&list));
+        let online = || self.read_cpus("sys/devices/system/cpu/online");
         let is_same_online = || {
             let (online, mut written, mut now) =
                 (online()?, read_cpu_list(written)?, read_cpu_list(now)?);

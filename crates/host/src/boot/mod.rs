@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{CommandLine, CpuRow, Host, Recommendation, recommend};
 use model::prose::{Prose, prose};
-use model::values::{format_cpu_list, name_cpus, read_cpu_list};
+use model::values::{format_cpu_list, name_cpus};
 
 pub use entry::remove_entry;
 
@@ -125,13 +125,12 @@ struct Running {
 
 impl Running {
     fn read(host: &Host) -> Self {
-        let list = |path| host.read(path).and_then(|list: String| read_cpu_list(&list));
         let line = CommandLine::read(host);
-        let possible = list("sys/devices/system/cpu/possible").unwrap_or_default();
+        let possible = host.read_cpus("sys/devices/system/cpu/possible").unwrap_or_default();
         Self {
             cpu_last: possible.last().copied().unwrap_or(0),
-            nohz: list("sys/devices/system/cpu/nohz_full"),
-            isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
+            nohz: host.read_cpus("sys/devices/system/cpu/nohz_full"),
+            isolated: host.read_cpus("sys/devices/system/cpu/isolated").unwrap_or_default(),
             line,
         }
     }

@@ -4,7 +4,7 @@ use crate::files::Unread;
 use crate::mounts::{self, Mount};
 use crate::{Host, cpu, virtualisation};
 use model::prose::{Prose, prose};
-use model::values::{format_cpu_list, parse_cpu_list};
+use model::values::format_cpu_list;
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -34,8 +34,11 @@ impl<'a> Machine<'a> {
     }
 
     fn read(host: &'a Host, bench: Vec<usize>) -> Self {
-        let online = online(host);
-        let siblings: Vec<usize> = bench.iter().flat_map(|cpu| siblings(host, *cpu)).collect();
+        let online = host.online_cpus();
+        let siblings = bench.iter().filter_map(|cpu| {
+            host.read_cpus(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"))
+        });
+        let siblings: Vec<usize> = siblings.flatten().collect();
         let without_bench: Vec<usize> =
             online.iter().copied().filter(|cpu| !bench.contains(cpu)).collect();
         let free: Vec<usize> =
@@ -77,23 +80,12 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn online(host: &Host) -> Vec<usize> {
-    let online = host.read(format!("{CPU}/online"));
-    online.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default()
-}
-
-fn siblings(host: &Host, cpu: usize) -> Vec<usize> {
-    let list = host.read(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
-    list.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default()
-}
-
 /// The benchmark's CPUs: those that the user `asked` for, or else those that the kernel was booted to leave alone, or
 /// else none. Errors: a CPU is offline, or no CPU is left for everything else.
 pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, Prose> {
-    let online = online(host);
+    let online = host.online_cpus();
     let Some(asked) = asked else {
-        let isolated = host.read(format!("{CPU}/isolated")).unwrap_or_default();
-        let mut isolated = parse_cpu_list(&isolated).unwrap_or_default();
+        let mut isolated = host.read_cpus(format!("{CPU}/isolated")).unwrap_or_default();
         isolated.retain(|cpu| online.contains(cpu));
         return Ok(if isolated.len() < online.len() { isolated } else { Vec::new() });
     };

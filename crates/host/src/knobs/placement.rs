@@ -128,8 +128,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     irqs.sort_unstable();
     for irq in irqs {
         let path = format!("proc/irq/{irq}/smp_affinity_list");
-        let cpus = host.read(&path).and_then(|list| parse_cpu_list(&list).ok());
-        if cpus.is_some_and(|cpus| reaches_bench(&cpus)) {
+        if host.read_cpus(&path).is_some_and(|cpus| reaches_bench(&cpus)) {
             wanted.push((path, format_cpu_list(&machine.others)));
         }
     }

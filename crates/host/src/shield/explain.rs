@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::Host;
-use model::values::{name_cpus, read_cpu_list};
+use model::values::name_cpus;
 use model::words::reason;
 
 /// A failed write to a control group.
@@ -71,8 +71,7 @@ pub(super) fn overlap(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -
 fn overlapping(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Vec<String> {
     let groups = host.list(point).into_iter().filter(|name| !ours.contains(&name.as_str()));
     let has_them = |name: &String| {
-        let list = host.read(format!("{point}/{name}/cpuset.cpus"));
-        let list = list.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+        let list = host.read_cpus(format!("{point}/{name}/cpuset.cpus")).unwrap_or_default();
         list.iter().any(|cpu| cpus.contains(cpu))
     };
     groups.filter(has_them).map(|name| format!("/{point}/{name}")).collect()

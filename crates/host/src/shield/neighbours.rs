@@ -7,7 +7,7 @@ use crate::Host;
 use crate::cgroup::groups;
 use crate::shield::OURS;
 use crate::shield::explain::has_them_too;
-use model::values::{name_cpus, read_cpu_list};
+use model::values::name_cpus;
 use model::words::reason;
 
 const KIND: &str = "cpuset.cpus.partition";
@@ -40,7 +40,7 @@ pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize], beside: bool) ->
     let has_cpus = |group: &str| {
         ["cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.exclusive.effective"]
             .iter()
-            .filter_map(|file| read_cpu_list(&host.read(format!("{group}/{file}"))?))
+            .filter_map(|file| host.read_cpus(format!("{group}/{file}")))
             .any(|list| list.iter().any(|cpu| cpus.contains(cpu)))
     };
     let is_rival = |group: &String| {

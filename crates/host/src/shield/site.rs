@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::mounts::{self, Mount};
 use crate::shield::ShieldKind;
-use model::values::{name_cpus, read_cpu_list};
+use model::values::name_cpus;
 
 /// The control groups of a machine that can hold CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +21,13 @@ pub struct Site {
 
 pub fn find(host: &Host) -> Site {
     let mounts = mounts::read(host);
-    let isolated = host.read("sys/devices/system/cpu/isolated");
     Site {
         version_2: version_2(host, &mounts),
         version_1: version_1(host, &mounts),
         // See sd_booted(3).
         has_systemd: host.exists("run/systemd/system"),
         kernel: kernel(&host.read("proc/sys/kernel/osrelease").unwrap_or_default()),
-        boot: isolated.and_then(|list| read_cpu_list(&list)).unwrap_or_default(),
+        boot: host.read_cpus("sys/devices/system/cpu/isolated").unwrap_or_default(),
     }
 }
 

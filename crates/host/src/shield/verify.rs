@@ -66,7 +66,7 @@ fn numbers(host: &Host, version_2: &str, version_1: &str) -> Vec<i32> {
 fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
     let reaches = |irq: &String| {
         let path = format!("proc/irq/{irq}/smp_affinity_list");
-        let list = host.read(&path).and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+        let list = host.read_cpus(&path).unwrap_or_default();
         list.iter().any(|cpu| cpus.contains(cpu))
             && host.identity(&path).is_ok_and(|devices| devices.is_some_and(|it| !it.is_empty()))
     };

@@ -7,7 +7,7 @@ use crate::shield::site::Site;
 use crate::shield::tasks::{self, Task, bind_again};
 use crate::shield::version2::{empty_and_remove, rest};
 use crate::shield::{ShieldPlan, explain};
-use model::values::{format_cpu_list, name_cpus, read_cpu_list};
+use model::values::{format_cpu_list, name_cpus};
 use model::words::reason;
 
 const USER: &str = "stillwell-user";
@@ -28,8 +28,7 @@ pub(super) fn system(site: &Site) -> Option<String> {
 /// Records task masks before anything is written, because moving a task binds it to all CPUs of its new set.
 pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     let Ok(point) = &site.version_1 else { return };
-    let all = host.read(format!("{point}/cpuset.cpus"));
-    let all = all.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+    let all = host.read_cpus(format!("{point}/cpuset.cpus")).unwrap_or_default();
     raised.masks = tasks::bound(host, &all);
 }
 
@@ -48,7 +47,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec
             let file = format!("{path}/{file}");
             host.write_group(&file, value).map_err(|error| failed("give CPUs to a set", error))?;
         }
-        let now = host.read(format!("{path}/cpuset.cpus")).and_then(|list| read_cpu_list(&list));
+        let now = host.read_cpus(format!("{path}/cpuset.cpus"));
         if now.as_ref() != Some(cpus) {
             return Err(format!("/{path} has CPUs {now:?} where {list} was written"));
         }

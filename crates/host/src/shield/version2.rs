@@ -8,7 +8,7 @@ use crate::Host;
 use crate::shield::site::Site;
 use crate::shield::tasks::{bind_again, bound};
 use crate::shield::{SERVICE, SLICE, ShieldPlan, explain, neighbours};
-use model::values::{format_cpu_list, read_cpu_list};
+use model::values::format_cpu_list;
 use model::words::reason;
 
 /// Our group below the root.
@@ -33,14 +33,9 @@ pub(super) fn kind(raised: &ShieldPlan) -> &'static str {
     if raised.balanced { "root" } else { "isolated" }
 }
 
-fn online(host: &Host) -> Vec<usize> {
-    let online = host.read("sys/devices/system/cpu/online");
-    online.and_then(|list| read_cpu_list(&list)).unwrap_or_default()
-}
-
 /// The CPUs for everything else.
 pub(super) fn rest(host: &Host, raised: &ShieldPlan) -> Vec<usize> {
-    online(host).into_iter().filter(|cpu| !raised.cpus.contains(cpu)).collect()
+    host.online_cpus().into_iter().filter(|cpu| !raised.cpus.contains(cpu)).collect()
 }
 
 /// Records the state that Stillwell itself has to restore, before anything is written.
@@ -56,7 +51,7 @@ pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut ShieldPlan) 
         raised.neighbours = neighbours::neighbours(host, point);
     }
     if !site.keeps_masks() {
-        raised.masks = bound(host, &online(host));
+        raised.masks = bound(host, &host.online_cpus());
     }
 }
 

@@ -8,7 +8,7 @@ use crate::shield::{
     Isolation, Masks, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower,
     plan, prepare, raise, verify,
 };
-use model::values::{name_cpus, read_cpu_list};
+use model::values::name_cpus;
 
 /// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it. Errors: the
 /// journal cannot be written, or a half-made shield cannot be removed.
@@ -74,8 +74,9 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
         .into_iter()
         .filter(is_there);
     let raised = |how| {
-        let list = group_of(&site, how).and_then(|path| host.read(format!("{path}/cpuset.cpus")));
-        let cpus = list.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+        let path = group_of(&site, how);
+        let cpus = path.and_then(|path| host.read_cpus(format!("{path}/cpuset.cpus")));
+        let cpus = cpus.unwrap_or_default();
         ShieldPlan {
             how,
             bound: cpus.clone(),
