@@ -42,7 +42,7 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
 
 /// Other groups that have these CPUs.
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
-    match overlapping(host, point, super::OURS, cpus) {
+    match overlapping(host, point, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),
         groups => has_them_too(&groups),
     }
@@ -57,8 +57,8 @@ pub(super) fn has_them_too(groups: &[String]) -> String {
 }
 
 /// Sets of other programs that have these CPUs. Their tasks stay there.
-pub(super) fn overlap(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Option<String> {
-    let groups = overlapping(host, point, ours, cpus);
+pub(super) fn overlap(host: &Host, point: &str, cpus: &[usize]) -> Option<String> {
+    let groups = overlapping(host, point, cpus);
     let shown = name_cpus(cpus);
     (!groups.is_empty()).then(|| {
         format!(
@@ -68,8 +68,8 @@ pub(super) fn overlap(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -
     })
 }
 
-fn overlapping(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Vec<String> {
-    let groups = host.list(point).into_iter().filter(|name| !ours.contains(&name.as_str()));
+fn overlapping(host: &Host, point: &str, cpus: &[usize]) -> Vec<String> {
+    let groups = host.list(point).into_iter().filter(|name| !super::OURS.contains(&name.as_str()));
     let has_them = |name: &String| {
         let list = host.read_cpus(format!("{point}/{name}/cpuset.cpus")).unwrap_or_default();
         list.iter().any(|cpu| cpus.contains(cpu))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::shield::neighbours::Neighbour;
-use crate::shield::tasks::Masks;
+use crate::shield::tasks::Mask;
 
 /// The mechanism that keeps other programs off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct ShieldPlan {
     /// Whether Stillwell switches the controller on for the shield, and must switch it off again.
     pub switched_on: bool,
     /// CPU masks that users gave to tasks, for kernels that forget such masks.
-    pub masks: Masks,
+    pub masks: Vec<Mask>,
     /// The valid partitions of other programs, which must stay valid.
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,

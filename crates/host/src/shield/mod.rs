@@ -30,7 +30,7 @@ pub use explain::no_shield_without_rights;
 pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
-pub use tasks::{Mask, Masks};
+pub use tasks::Mask;
 pub use verify::{Watch, expected_partition, verify};
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
@@ -60,26 +60,22 @@ pub fn plan(
         bound: placement.bound.clone(),
         balanced: request.balanced,
         switched_on: false,
-        masks: Masks::default(),
+        masks: Vec::new(),
         neighbours: Vec::new(),
         knobs: Vec::new(),
     };
-    if how == ShieldKind::Cpusets {
-        version1::plan(host, &site, &mut raised);
-    } else {
-        prepare(host, &mut raised);
-    }
+    prepare(host, &site, &mut raised);
     why.extend(placement.notes.iter().cloned());
     (raised, why)
 }
 
-/// Records the state that a partition will have to undo.
-pub(crate) fn prepare(host: &Host, raised: &mut ShieldPlan) {
-    let site = find(host);
+/// Records the state that the shield's end will have to restore.
+pub(crate) fn prepare(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     match raised.how {
-        ShieldKind::Partition => version2::plan(host, &site, raised),
-        ShieldKind::DelegatedPartition => version2::plan_delegated(host, &site, raised),
-        ShieldKind::Cpusets | ShieldKind::Boot | ShieldKind::Affinity => {}
+        ShieldKind::Partition => version2::plan(host, site, raised),
+        ShieldKind::DelegatedPartition => version2::plan_delegated(host, site, raised),
+        ShieldKind::Cpusets => version1::plan(host, site, raised),
+        ShieldKind::Boot | ShieldKind::Affinity => {}
     }
 }
 
@@ -120,9 +116,9 @@ pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
 /// The directory of the commands' group.
 pub(crate) fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
     match how {
-        ShieldKind::Partition => Some(version2::local(site)?),
-        ShieldKind::DelegatedPartition => Some(version2::delegated(site)?),
-        ShieldKind::Cpusets => Some(version1::user(site)?),
+        ShieldKind::Partition => version2::local(site),
+        ShieldKind::DelegatedPartition => version2::delegated(site),
+        ShieldKind::Cpusets => version1::user(site),
         ShieldKind::Boot | ShieldKind::Affinity => None,
     }
 }

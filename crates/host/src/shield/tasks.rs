@@ -7,9 +7,6 @@ use crate::processes::{self, Process, Thread};
 use model::values::{format_cpu_list, parse_cpu_list};
 use model::words::reason;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Masks(pub Vec<Mask>);
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mask {
@@ -45,25 +42,25 @@ fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
 }
 
 /// Movable tasks that are bound to fewer CPUs than are online.
-pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
+pub(super) fn bound(host: &Host, online: &[usize]) -> Vec<Mask> {
     let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
         tid: task.tid,
         start_ticks: task.process.start_ticks,
         cpus: format_cpu_list(&task.cpus),
     });
-    Masks(masks.collect())
+    masks.collect()
 }
 
 /// Restores the CPU masks of tasks, limited to the CPUs `within`, except for ended tasks and those with the right mask.
 /// Returns the masks that could not be restored, with reasons.
 pub(super) fn bind_again(
     host: &Host,
-    masks: &Masks,
+    masks: &[Mask],
     within: Option<&[usize]>,
 ) -> Vec<(String, String)> {
     let mut left = Vec::new();
-    for mask in &masks.0 {
+    for mask in masks {
         let mut wanted = parse_cpu_list(&mask.cpus).unwrap_or_default();
         wanted.retain(|cpu| within.is_none_or(|within| within.contains(cpu)));
         let is_it = |now: &Task| now.process.start_ticks == mask.start_ticks;

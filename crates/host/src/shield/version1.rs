@@ -53,7 +53,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec
         }
         // The kernel returns EINVAL if a set of another program has one of the CPUs.
         if host.write_group(&format!("{path}/cpuset.cpu_exclusive"), "1").is_err() && name == USER {
-            notes.extend(explain::overlap(host, &point, super::OURS, &raised.cpus));
+            notes.extend(explain::overlap(host, &point, &raised.cpus));
         }
     }
     move_all(host, &point, &format!("{point}/{SYSTEM}"));

@@ -5,8 +5,8 @@ use anyhow::{Result, bail};
 use crate::Host;
 use crate::journal::Store;
 use crate::shield::{
-    Isolation, Masks, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower,
-    plan, prepare, raise, verify,
+    Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower, plan,
+    prepare, raise, verify,
 };
 use model::values::name_cpus;
 
@@ -58,10 +58,10 @@ pub fn put_in_force(
 
 /// The next best kind of shield after one failed. Without a working systemd, our own group may still work.
 fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
-    let mut next = ShieldPlan { how: ShieldKind::Affinity, masks: Masks::default(), ..raised };
+    let mut next = ShieldPlan { how: ShieldKind::Affinity, masks: Vec::new(), ..raised };
     if raised.how == ShieldKind::DelegatedPartition {
         next.how = ShieldKind::Partition;
-        prepare(host, &mut next);
+        prepare(host, &find(host), &mut next);
     }
     next
 }
@@ -83,7 +83,7 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
             cpus,
             balanced: false,
             switched_on: false,
-            masks: Masks::default(),
+            masks: Vec::new(),
             neighbours: Vec::new(),
             knobs: Vec::new(),
         }
