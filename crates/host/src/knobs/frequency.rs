@@ -1,6 +1,7 @@
 //! Turbo, governor and limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
 
 use crate::Host;
+use crate::knobs::kernel::switch;
 use crate::knobs::knob::distinct;
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
@@ -109,7 +110,7 @@ pub(super) const KNOBS: &[Knob] = &[
         needs: "root",
         sure: Confidence::Documented,
         by_default: true,
-        look: hwp_boost,
+        look: |knob, machine| switch(knob, machine, "0", "only intel_pstate with HWP has it"),
     },
     Knob {
         name: "pstate-limits",
@@ -277,11 +278,6 @@ fn without_switch(machine: &Machine<'_>) -> Reading {
     Reading::cannot(
         "only a register switches it off, and a write to it would mark the kernel as tainted",
     )
-}
-
-fn hwp_boost(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let path = knob.files[0].path.to_owned();
-    knob.compare(machine.host, [(path, "0".to_owned())], "only intel_pstate with HWP has it")
 }
 
 /// Writes `max` first, because the kernel clamps `min` to it. Without turbo, 100 % is the base frequency.

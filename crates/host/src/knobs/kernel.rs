@@ -126,7 +126,7 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// Reads a knob with one file that should hold this number.
+/// Reads a knob with one file that should hold this value.
 pub(super) fn switch(knob: &Knob, machine: &Machine<'_>, wanted: &str, absent: &str) -> Reading {
     let path = knob.files[0].path.to_owned();
     knob.compare(machine.host, [(path, wanted.to_owned())], absent)

@@ -1,8 +1,8 @@
 //! Other work on the benchmark's CPUs.
 
-use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
+use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, State, Undo};
 use crate::processes::movable_kernel_threads;
-use crate::value_format::format_cpu_mask;
+use crate::value_format::{format_cpu_mask, parse_cpu_mask};
 use model::prose::{Prose, prose};
 use model::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
@@ -91,7 +91,8 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-const fn unit(path: &'static str) -> File {
+/// A service of systemd.
+pub(super) const fn unit(path: &'static str) -> File {
     File { path, format: Format::Unit, undo: Undo::Daemons }
 }
 
@@ -108,7 +109,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     if machine.bench.is_empty() {
         let default = host.read(DEFAULT_IRQ);
-        let cpus = default.and_then(|mask| crate::value_format::parse_cpu_mask(&mask).ok());
+        let cpus = default.and_then(|mask| parse_cpu_mask(&mask).ok());
         let Some(cpus) = cpus else {
             return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
         };
@@ -119,7 +120,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
     let mut wanted = Vec::new();
     let default = host.read(DEFAULT_IRQ).unwrap_or_default();
-    let default_cpus = crate::value_format::parse_cpu_mask(&default).unwrap_or_default();
+    let default_cpus = parse_cpu_mask(&default).unwrap_or_default();
     if reaches_bench(&default_cpus) {
         wanted.push((DEFAULT_IRQ.to_owned(), format_cpu_mask(&machine.others)));
     }
@@ -133,13 +134,11 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
         }
     }
     if wanted.is_empty() {
-        return Reading::only(super::State::Fine {
-            now: "none on the CPUs of the benchmark".into(),
-        });
+        return Reading::only(State::Fine { now: "none on the CPUs of the benchmark".into() });
     }
     let n_irqs = wanted.len();
     let mut reading = knob.compare(host, wanted, "");
-    reading.state = super::State::NotTuned {
+    reading.state = State::NotTuned {
         now: format!("{n_irqs} may go to {}", name_cpus(&spared)),
         wanted: name_cpus(&machine.others),
     };
@@ -148,14 +147,14 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
 
 /// Removes the benchmark's CPUs from the mask, which must not become empty.
 fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let parse = |mask: &str| crate::value_format::parse_cpu_mask(mask).ok();
+    let parse = |mask: &str| parse_cpu_mask(mask).ok();
     let in_force = machine.host.read(WORKQUEUES);
     let spared = machine.spared();
     if let Some(now) = in_force.clone()
         && !spared.is_empty()
         && parse(&now).is_some_and(|cpus| !cpus.iter().any(|cpu| spared.contains(cpu)))
     {
-        return Reading::only(super::State::Fine { now });
+        return Reading::only(State::Fine { now });
     }
     let now = machine.host.read_knob(Format::RequestedMask, WORKQUEUES);
     let cpus = now.as_deref().and_then(parse);
@@ -188,8 +187,8 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
     });
     let mut reading = knob.compare(host, wanted, "");
     reading.state = match reading.settings.len() {
-        0 => super::State::Fine { now: "none on the CPUs of the benchmark".into() },
-        n => super::State::NotTuned {
+        0 => State::Fine { now: "none on the CPUs of the benchmark".into() },
+        n => State::NotTuned {
             now: format!("{n} may run on {}", name_cpus(&spared)),
             wanted: name_cpus(&machine.others),
         },
@@ -199,7 +198,7 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
 
 fn watchdog_cpus(knob: &Knob, machine: &Machine<'_>) -> Reading {
     if machine.host.read("proc/sys/kernel/watchdog").as_deref() == Some("0") {
-        return Reading::only(super::State::Fine { now: "the watchdog is off".into() });
+        return Reading::only(State::Fine { now: "the watchdog is off".into() });
     }
     let now = machine.host.read(WATCHDOG);
     let cpus = now.as_deref().and_then(|list| parse_cpu_list(list).ok());

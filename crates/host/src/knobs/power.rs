@@ -1,5 +1,6 @@
 //! Idle states, power profiles, and daemons that turn the same knobs as Stillwell.
 
+use crate::knobs::kernel::switch;
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::value_format::latency_us;
 
@@ -60,6 +61,6 @@ fn power_profile(knob: &Knob, machine: &Machine<'_>) -> Reading {
         Some(choices) if !choices.split(' ').any(|name| name == "performance") => {
             Reading::cannot("the firmware has no profile \"performance\"")
         }
-        Some(_) => knob.compare(machine.host, [(PROFILE.to_owned(), "performance".to_owned())], ""),
+        Some(_) => switch(knob, machine, "performance", ""),
     }
 }

@@ -1,15 +1,12 @@
 //! Jobs that wake up in the middle of a benchmark: timers of systemd, and cron.
 
+use crate::knobs::placement::unit;
 use crate::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, State, Undo};
 use crate::services::{CRON_SERVICES, Jobs, jobs};
 
 /// Stands for systemd's timers, which have no files.
 const TIMERS: File =
     File { path: "run/systemd/timers/*", format: Format::Timer, undo: Undo::Daemons };
-
-const fn daemon(path: &'static str) -> File {
-    File { path, format: Format::Unit, undo: Undo::Daemons }
-}
 
 /// The last knob: each later one would read the state of every timer again.
 pub(super) const KNOBS: &[Knob] = &[Knob {
@@ -18,10 +15,10 @@ pub(super) const KNOBS: &[Knob] = &[Knob {
     noise: "updates, indexers, trims and jobs of cron wake up in the middle of a benchmark; those that were due run afterwards",
     files: &[
         TIMERS,
-        daemon("sys/fs/cgroup/system.slice/cron.service"),
-        daemon("sys/fs/cgroup/system.slice/crond.service"),
-        daemon("sys/fs/cgroup/system.slice/cronie.service"),
-        daemon("sys/fs/cgroup/system.slice/fcron.service"),
+        unit("sys/fs/cgroup/system.slice/cron.service"),
+        unit("sys/fs/cgroup/system.slice/crond.service"),
+        unit("sys/fs/cgroup/system.slice/cronie.service"),
+        unit("sys/fs/cgroup/system.slice/fcron.service"),
     ],
     needs: "root and systemd",
     sure: Confidence::Tested,
