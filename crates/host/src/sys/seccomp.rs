@@ -1,14 +1,18 @@
 //! Stops chosen system calls of other processes until the listener lets them go on, by a filter (seccomp_unotify(2)).
 //! The filter needs no rights, and follows every descendant.
 
-use std::io;
-use std::mem::{MaybeUninit, size_of, size_of_val};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use libc::{c_long, c_ulong, sock_filter, sock_fprog};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 
 /// Number of this architecture in `struct seccomp_data` (linux/audit.h); `None` where this program has not been tried.
 pub const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
@@ -56,10 +60,9 @@ pub fn stop_at(command: &mut Command, calls: &[c_long], socket: OwnedFd) {
         if listener < 0 {
             return Err(io::Error::last_os_error());
         }
-        send_descriptor(socket.as_fd(), listener)?;
-        // SAFETY: the call takes an integer; the descriptor is of this function.
-        unsafe { libc::close(listener) };
-        Ok(())
+        // SAFETY: the kernel has just made the descriptor, and no other code owns it.
+        let listener = unsafe { OwnedFd::from_raw_fd(listener) };
+        send_descriptor(&socket, listener.as_fd())
     };
     // SAFETY: between fork and exec it makes system calls only, and allocates nothing.
     unsafe { command.pre_exec(install) };
@@ -88,29 +91,13 @@ fn filter(calls: &[c_long]) -> Vec<sock_filter> {
     filter
 }
 
-/// Room for the header and one descriptor (cmsg(3)).
-#[repr(C, align(8))]
-struct ControlBuffer([u8; 64]);
-
-fn send_descriptor(socket: BorrowedFd<'_>, descriptor: i32) -> io::Result<()> {
-    let (mut byte, mut control) = ([0_u8], ControlBuffer([0; 64]));
-    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    // SAFETY: zeros are a valid header. Its pointers are to variables of this function, which are large enough for one
-    // descriptor.
-    let sent = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(size_of_val(&descriptor) as u32) as _;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of_val(&descriptor) as u32) as _;
-        libc::CMSG_DATA(header).cast::<i32>().write_unaligned(descriptor);
-        libc::sendmsg(socket.as_raw_fd(), &raw const message, 0)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn send_descriptor(socket: &OwnedFd, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [descriptor];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
+    Ok(())
 }
 
 /// The end at which system calls are seen. When it is closed, the stopped ones fail with ENOSYS.
@@ -126,26 +113,15 @@ impl AsFd for CallListener {
 impl CallListener {
     /// The listener that a command sends; `None` if it could not install the filter.
     pub fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
-        let (mut byte, mut control) = ([0_u8], ControlBuffer([0; 64]));
-        let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-        // SAFETY: as in `send_descriptor`. A header that is there has been filled in by the kernel, with a descriptor
-        // that no other code owns.
-        unsafe {
-            let mut message: libc::msghdr = std::mem::zeroed();
-            message.msg_iov = &raw mut part;
-            message.msg_iovlen = 1;
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = size_of::<ControlBuffer>() as _;
-            if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-                return Ok(None);
-            }
-            let descriptor = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
-            Ok(Some(Self(OwnedFd::from_raw_fd(descriptor))))
-        }
+        let (mut byte, flags) = ([0], RecvFlags::CMSG_CLOEXEC);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)?;
+        let listener = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        Ok(listener.map(Self))
     }
 
     /// Waits for the next call; `None` if the process that made it has ended meanwhile, or a signal came.
