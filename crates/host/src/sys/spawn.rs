@@ -286,7 +286,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             // sched_param is one int (sched_setscheduler(2)).
             let priority = &raw const policy.priority;
             let set = libc::SYS_sched_setscheduler;
-            check_call(libc::syscall(set, 0, policy.policy, priority), Stage::Policy)?;
+            check(libc::syscall(set, 0, policy.policy, priority), Stage::Policy)?;
         }
         if let Some(mask) = &attributes.affinity {
             check(mask.bind(0), Stage::Affinity)?;
@@ -325,12 +325,8 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     Ok(())
 }
 
-fn check(result: c_int, stage: Stage) -> Result<(), Stage> {
-    if result < 0 { Err(stage) } else { Ok(()) }
-}
-
-fn check_call(result: c_long, stage: Stage) -> Result<(), Stage> {
-    if result < 0 { Err(stage) } else { Ok(()) }
+fn check(result: impl Into<c_long>, stage: Stage) -> Result<(), Stage> {
+    if result.into() < 0 { Err(stage) } else { Ok(()) }
 }
 
 #[cfg(test)]
