@@ -31,7 +31,7 @@ pub fn capture(host: &Host, date: &str) -> String {
     let paths = touched.paths();
     let mut text = format!("# Captured by `stillwell system capture`, {date}.\n\n");
     for path in &paths {
-        text += &entry(&host, &paths, path).replace_name(&name);
+        text += &without_name(entry(&host, &paths, path), &name);
     }
     without_ids(&text)
 }
@@ -50,21 +50,17 @@ fn without_ids(text: &str) -> String {
     out + rest
 }
 
-/// A line of the text, possibly empty.
-struct Line(String);
-
-impl Line {
-    /// Skips short names like `a`, which are parts of other words.
-    fn replace_name(self, name: &str) -> String {
-        if name.len() < 4 || name == NAME { self.0 } else { self.0.replace(name, NAME) }
-    }
+/// Skips short names like `a`, which are parts of other words.
+fn without_name(text: String, name: &str) -> String {
+    if name.len() < 4 || name == NAME { text } else { text.replace(name, NAME) }
 }
 
-fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
+/// The lines of a path, if any.
+fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> String {
     let full = host.root.join(path);
     let shown = path.display();
     if is_private(path) || !full.exists() {
-        return Line(String::new());
+        return String::new();
     }
     if full.is_dir() {
         // A path that was looked for may not exist.
@@ -87,17 +83,17 @@ fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
         if lines.is_empty() && !has_more(path) {
             lines = format!("{shown}/\n");
         }
-        return Line(lines);
+        return lines;
     }
     // Devices hold no text, and reading one may have side effects.
     if path.starts_with("dev") {
-        return Line(format!("{shown} =\n"));
+        return format!("{shown} =\n");
     }
     match host.read_long(path, BYTES_MAX) {
-        None => Line(format!("{shown} !\n")),
+        None => format!("{shown} !\n"),
         Some(text) => {
             let text = escape(public(path, text.trim_end()).trim_end());
-            Line(format!("{}\n", format!("{shown} = {text}").trim_end()))
+            format!("{}\n", format!("{shown} = {text}").trim_end())
         }
     }
 }

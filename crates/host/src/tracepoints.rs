@@ -38,19 +38,18 @@ impl EventFormat {
 
 /// The event at which a task becomes ready: its number, and the offset of the task's number.
 pub fn wake_tracepoint(host: &Host) -> Option<(u64, usize)> {
-    let find = |host: &Host| {
-        let mut found = EVENT_FOLDERS.iter();
-        let format = found.find_map(|events| EventFormat::read(host, events, "sched/sched_waking"));
-        format.and_then(|format| Some((format.id()?, format.offset("pid")?)))
-    };
-    with_tracefs(host, find).ok().flatten()
+    let format = event_format(host, "sched/sched_waking")?;
+    Some((format.id()?, format.offset("pid")?))
 }
 
 /// Number of the event at the start of each system call.
 pub fn system_call_tracepoint(host: &Host) -> Option<u64> {
-    let find = |host: &Host| {
-        let mut found = EVENT_FOLDERS.iter();
-        found.find_map(|events| EventFormat::read(host, events, "raw_syscalls/sys_enter")?.id())
+    event_format(host, "raw_syscalls/sys_enter")?.id()
+}
+
+fn event_format(host: &Host, name: &'static str) -> Option<EventFormat> {
+    let find = move |host: &Host| {
+        EVENT_FOLDERS.iter().find_map(|events| EventFormat::read(host, events, name))
     };
     with_tracefs(host, find).ok().flatten()
 }
