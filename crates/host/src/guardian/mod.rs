@@ -196,13 +196,9 @@ fn begin(
         true => Extent::Shield(wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect()),
         false => Extent::All,
     };
-    match change(host, &mut store, &request, wanted) {
-        Ok(mut changed) => {
-            notes.append(&mut changed.notes);
-            let isolation = changed.isolation.map(Box::new);
-            let answer = Answer::Turned { n_set: changed.n_set, notes, isolation };
-            let (latency, raised) = (changed.latency, changed.raised);
-            Ok((GuardianState { store, _latency: latency, extent, raised }, answer))
+    match change(host, &mut store, &request, wanted, notes) {
+        Ok((_latency, raised, answer)) => {
+            Ok((GuardianState { store, _latency, extent, raised }, answer))
         }
         Err(error) => {
             let aftermath = undo(host, &mut store, &extent);
@@ -241,39 +237,31 @@ fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wan
     Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
 }
 
-struct Changed {
-    n_set: usize,
-    notes: Vec<String>,
-    latency: Option<std::fs::File>,
-    raised: Option<ShieldPlan>,
-    isolation: Option<Isolation>,
-}
-
 /// Turns the knobs and makes the shield. Errors: the journal cannot be written, or a part of a shield cannot be taken
-/// away. The caller puts everything back.
+/// away. The caller puts everything back. The result holds the limit on idle states and the shield.
 fn change(
     host: &Host,
     store: &mut Store,
     request: &GuardianRequest,
     wanted: Wanted,
-) -> Result<Changed> {
+    mut notes: Vec<String>,
+) -> Result<(Option<std::fs::File>, Option<ShieldPlan>, Answer)> {
     store.begin(host, true, asking_user(), request.time_s)?;
     let mut planned = tune::plan(&Machine::new(host, wanted.bench), &wanted.knobs);
     let latency = hold_latency(host, &mut planned);
     let turned = tune::turn(host, store, planned)?;
-    let notes = unset(&turned, request.tunes);
+    notes.extend(unset(&turned, request.tunes));
     let n_set = turned.iter().map(|knob| knob.n_set).sum();
-    let mut changed = Changed { n_set, notes, latency, raised: None, isolation: None };
-    match (wanted.placement, &request.isolate) {
+    let (raised, isolation) = match (wanted.placement, &request.isolate) {
         (Some(Ok(placement)), Some(isolate)) => {
             let names = wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect();
             let in_force = shielding::put_in_force(host, store, &placement, names, isolate)?;
-            (changed.raised, changed.isolation) = (Some(in_force.0), Some(in_force.1));
+            (Some(in_force.0), Some(Box::new(in_force.1)))
         }
-        (Some(Err(why)), _) => changed.isolation = Some(Isolation::none(why)),
-        _ => {}
-    }
-    Ok(changed)
+        (Some(Err(why)), _) => (None, Some(Box::new(Isolation::none(why)))),
+        _ => (None, None),
+    };
+    Ok((latency, raised, Answer::Turned { n_set, notes, isolation }))
 }
 
 /// The knobs of `--tune` and of a shield. If another session has tuned the machine for longer, the shield's knobs are
