@@ -107,10 +107,9 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     if !host.exists(DEFAULT_IRQ) {
         return Reading::absent("the kernel shows no interrupts");
     }
+    let default = host.read(DEFAULT_IRQ).and_then(|mask| parse_cpu_mask(&mask).ok());
     if machine.bench.is_empty() {
-        let default = host.read(DEFAULT_IRQ);
-        let cpus = default.and_then(|mask| parse_cpu_mask(&mask).ok());
-        let Some(cpus) = cpus else {
+        let Some(cpus) = default else {
             return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
         };
         let now = format!("new ones go to {}", name_cpus(&cpus));
@@ -119,9 +118,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let spared = machine.spared();
     let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
     let mut wanted = Vec::new();
-    let default = host.read(DEFAULT_IRQ).unwrap_or_default();
-    let default_cpus = parse_cpu_mask(&default).unwrap_or_default();
-    if reaches_bench(&default_cpus) {
+    if default.is_some_and(|cpus| reaches_bench(&cpus)) {
         wanted.push((DEFAULT_IRQ.to_owned(), format_cpu_mask(&machine.others)));
     }
     let mut irqs: Vec<u32> =
@@ -133,16 +130,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
             wanted.push((path, format_cpu_list(&machine.others)));
         }
     }
-    if wanted.is_empty() {
-        return Reading::only(State::Fine { now: "none on the CPUs of the benchmark".into() });
-    }
-    let n_irqs = wanted.len();
-    let mut reading = knob.compare(host, wanted, "");
-    reading.state = State::NotTuned {
-        now: format!("{n_irqs} may go to {}", name_cpus(&spared)),
-        wanted: name_cpus(&machine.others),
-    };
-    reading
+    moved(knob, machine, wanted, "may go to")
 }
 
 /// Removes the benchmark's CPUs from the mask, which must not become empty.
@@ -185,11 +173,21 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
         let cpus = if cpus.is_empty() { &machine.others } else { &cpus };
         Some((path, format_cpu_list(cpus)))
     });
-    let mut reading = knob.compare(host, wanted, "");
+    moved(knob, machine, wanted, "may run on")
+}
+
+/// Moves everything that may use the benchmark's CPUs.
+fn moved(
+    knob: &Knob,
+    machine: &Machine<'_>,
+    wanted: impl IntoIterator<Item = (String, String)>,
+    may: &str,
+) -> Reading {
+    let mut reading = knob.compare(machine.host, wanted, "");
     reading.state = match reading.settings.len() {
         0 => State::Fine { now: "none on the CPUs of the benchmark".into() },
         n => State::NotTuned {
-            now: format!("{n} may run on {}", name_cpus(&spared)),
+            now: format!("{n} {may} {}", name_cpus(&machine.spared())),
             wanted: name_cpus(&machine.others),
         },
     };
