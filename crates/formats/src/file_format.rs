@@ -1,4 +1,4 @@
-//! Formats of other programs' files, and the unit of bare times.
+//! Formats of other programs' files, and the unit of bare times. `readers` has the table of formats.
 
 use anyhow::{Context as _, Result};
 
@@ -53,70 +53,6 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// All formats.
-    pub const ALL: [Self; 22] = [
-        Self::Pyperf,
-        Self::Hyperfine,
-        Self::HyperfineCsv,
-        Self::GoogleBenchmark,
-        Self::Criterion,
-        Self::Go,
-        Self::Jmh,
-        Self::Pytest,
-        Self::Asv,
-        Self::Nanobench,
-        Self::BenchmarkTools,
-        Self::Codspeed,
-        Self::CargoBench,
-        Self::Catch2,
-        Self::BenchmarkDotNet,
-        Self::Bmf,
-        Self::Bencher,
-        Self::GithubAction,
-        Self::PerfStat,
-        Self::GnuTime,
-        Self::Lnt,
-        Self::Times,
-    ];
-
-    /// Key, and name in messages.
-    const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Pyperf => ("pyperf", "pyperf"),
-            Self::Hyperfine => ("hyperfine", "hyperfine JSON"),
-            Self::HyperfineCsv => ("hyperfine-csv", "hyperfine CSV"),
-            Self::GoogleBenchmark => ("google-benchmark", "Google Benchmark JSON"),
-            Self::Criterion => ("criterion", "criterion directory"),
-            Self::Go => ("go", "go test -bench"),
-            Self::Jmh => ("jmh", "JMH JSON"),
-            Self::Pytest => ("pytest", "pytest-benchmark JSON"),
-            Self::Asv => ("asv", "asv results"),
-            Self::Nanobench => ("nanobench", "nanobench JSON"),
-            Self::BenchmarkTools => ("benchmark-tools", "BenchmarkTools.jl JSON"),
-            Self::Codspeed => ("codspeed", "CodSpeed wall times"),
-            Self::CargoBench => ("cargo-bench", "cargo bench"),
-            Self::Catch2 => ("catch2", "Catch2"),
-            Self::BenchmarkDotNet => ("benchmark-dot-net", "BenchmarkDotNet JSON"),
-            Self::Bmf => ("bmf", "Bencher Metric Format"),
-            Self::Bencher => ("bencher", "Bencher report"),
-            Self::GithubAction => ("github-action", "github-action-benchmark"),
-            Self::PerfStat => ("perf-stat", "perf stat -x or -j"),
-            Self::GnuTime => ("gnu-time", "GNU time -v"),
-            Self::Lnt => ("lnt", "LNT or lit JSON"),
-            Self::Times => ("times", "lines of TIME<TAB>COMMAND"),
-        }
-    }
-
-    /// Name in messages.
-    pub fn name(self) -> &'static str {
-        self.names().1
-    }
-
-    /// Name in options and records, for example `google-benchmark`.
-    pub fn key(self) -> &'static str {
-        self.names().0
-    }
-
     /// Other files with more data, as paths from the file's directory; they need not exist.
     pub fn wants_beside(self) -> &'static [&'static str] {
         if let Self::Asv = self { &["benchmarks.json", "../benchmarks.json"] } else { &[] }
