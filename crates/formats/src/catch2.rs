@@ -13,7 +13,6 @@ pub(crate) use text::is_head;
 /// Between the names of a test case and its sections.
 const SEPARATOR: &str = " / ";
 
-/// Whether a text is Catch2's XML.
 pub(crate) fn is_xml(text: &str) -> bool {
     ["<Catch2TestRun", "<Catch ", "<BenchmarkResults"].iter().any(|tag| text.contains(tag))
 }

@@ -23,7 +23,6 @@ pub(crate) fn is_command(line: &str) -> bool {
     line.trim_start().starts_with(COMMAND)
 }
 
-/// Reads a log.
 pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
     Box::new(TimeLog::default())
 }

@@ -69,7 +69,6 @@ fn is_name(word: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }
 
-/// Key and value of a configuration line.
 fn configuration(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_key = key.starts_with(|first: char| first.is_lowercase())

@@ -75,11 +75,8 @@ impl Sign {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Signed<const N: i8>(pub(crate) f64);
 
-/// Above zero.
 pub(crate) type Positive = Signed<1>;
-/// Zero or above.
 pub(crate) type NotNegative = Signed<0>;
-/// Finite.
 pub(crate) type Finite = Signed<-1>;
 
 impl<'de, const N: i8> Deserialize<'de> for Signed<N> {
@@ -93,7 +90,6 @@ impl<'de, const N: i8> Deserialize<'de> for Signed<N> {
     }
 }
 
-/// A list of positive numbers.
 pub(crate) fn values<const N: i8>(list: &[Signed<N>]) -> impl Iterator<Item = f64> {
     list.iter().map(|value| value.0)
 }

@@ -16,7 +16,6 @@ const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 /// Value, unit, event, time, share of the time.
 const N_FIELDS_MIN: usize = 5;
 
-/// Reads a file.
 pub(crate) fn reader(_: &str, _: ReadOptions<'_>) -> Box<dyn LineReader> {
     Box::new(PerfCounters::default())
 }

@@ -34,7 +34,6 @@ impl<'a> TextFile<'a> {
     }
 }
 
-/// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

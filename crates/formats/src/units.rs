@@ -4,7 +4,6 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::ResultUnit;
 
-/// Nanoseconds in a unit of time.
 pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
     Some(match unit {
         "ps" => 1e-3,

@@ -23,7 +23,6 @@ impl ValueLimit {
         Self { max, n_kept: 0, strides: Vec::new() }
     }
 
-    /// Whether to keep the next value of a benchmark.
     pub(crate) fn keeps(&mut self, benchmark: usize) -> bool {
         if self.strides.len() <= benchmark {
             self.strides.resize(benchmark + 1, Stride { every: 1, n_seen: 0 });
@@ -35,12 +34,10 @@ impl ValueLimit {
         is_kept
     }
 
-    /// Whether there are too many values.
     pub(crate) fn is_reached(&self) -> bool {
         self.max.is_some_and(|max| self.n_kept >= max)
     }
 
-    /// Halves the values.
     pub(crate) fn halve<'a>(&mut self, all: impl Iterator<Item = &'a mut BenchmarkValues>) {
         self.n_kept = 0;
         for (benchmark, stride) in all.zip(&mut self.strides) {

@@ -28,7 +28,6 @@ mod armed {
     use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
 
-    /// The effect of a fault point.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Fault {
         /// The call fails with this error, once.
@@ -47,7 +46,6 @@ mod armed {
     /// The panic payload of a process that dies.
     pub(crate) const DEAD: &str = "dead";
 
-    /// Kinds of points.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum FaultPoints {
         /// All points, also of calls that only read.

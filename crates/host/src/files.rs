@@ -123,7 +123,6 @@ impl Host {
         self.note(relative, self.try_exists(relative)).unwrap_or(false)
     }
 
-    /// Whether the file or directory exists.
     pub(super) fn try_exists(&self, relative: &Path) -> io::Result<bool> {
         fault::reads(relative)?;
         self.with_rights(|| self.below_root(relative).try_exists())

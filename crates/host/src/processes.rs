@@ -139,7 +139,6 @@ pub(super) fn pid_of(path: &str) -> Option<u32> {
     path.strip_prefix("proc/")?.strip_suffix("/status")?.parse().ok()
 }
 
-/// The allowed CPUs of the process of such a file, as a list.
 pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
     allowed_in(&host.read(path)?)
 }

@@ -93,12 +93,10 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A member of the root.
     pub(crate) fn member(&self, name: &str) -> Option<Part<'a>> {
         self.members.iter().find(|member| member.0 == name).map(|member| member.1)
     }
 
-    /// All members of the root.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, Element<'a>)> {
         self.members
             .iter()

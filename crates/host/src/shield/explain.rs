@@ -40,7 +40,6 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
     )
 }
 
-/// Other groups that have these CPUs.
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     match overlapping(host, point, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),

@@ -108,7 +108,6 @@ fn forget_masks(host: &Host, without: &[usize]) {
     }
 }
 
-/// Shows another mask of a task.
 fn show_mask(host: &Host, tid: &str, cpus: &str) {
     let path = format!("proc/{tid}/task/{tid}/status");
     if host.exists(&path) {

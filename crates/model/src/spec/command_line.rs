@@ -49,7 +49,6 @@ pub(super) fn short_option(verb: &Command, letter: char) -> Option<&Arg> {
     verb.get_arguments().find(|option| option.get_short() == Some(letter))
 }
 
-/// The number of values that follow an option.
 pub(super) fn n_values(option: &Arg) -> usize {
     let takes_values = option.get_action().takes_values() && !option.is_require_equals_set();
     let n_values = option.get_num_args().map_or(1, |range| range.min_values());
