@@ -7,6 +7,7 @@ use std::io;
 
 use rustix::process::Pid;
 
+use super::checked;
 use model::values::CPUS_MAX;
 
 const WORD_BITS: usize = c_ulong::BITS as usize;
@@ -67,29 +68,25 @@ impl NodePolicy {
     }
 
     /// Sets the policy of the calling thread; execve(2) keeps it. Returns 0, or -1 and `errno`. It allocates nothing.
-    pub(super) fn set(&self) -> c_int {
+    pub(super) fn set(&self) -> c_long {
         // The kernel reads one bit less than it is told (`get_nodes` in mm/mempolicy.c), and libnuma tells it one more.
         let n_bits = self.nodes.words.len() * WORD_BITS + 1;
         // SAFETY: the kernel reads as many bits as the mask has.
-        let result = unsafe {
+        unsafe {
             libc::syscall(
                 libc::SYS_set_mempolicy,
                 c_long::from(self.mode),
                 self.nodes.words.as_ptr(),
                 n_bits,
             )
-        };
-        if result == 0 { 0 } else { -1 }
+        }
     }
 }
 
 /// Binds a thread to these CPUs; `None` is the calling thread. Errors: the kernel's answer: EINVAL if the thread may
 /// use none of the CPUs, or one is [`CPUS_MAX`] or more. The kernel ignores missing CPUs beside existing ones.
 pub fn bind(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
-    match CpuMask::new(cpus).bind(Pid::as_raw(thread)) {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    checked(CpuMask::new(cpus).bind(Pid::as_raw(thread)))
 }
 
 /// The CPUs that the calling thread may use, ascending. Errors: the kernel's answer: EINVAL if it can have more than

@@ -19,7 +19,7 @@ mod survival;
 mod threads;
 mod tracing;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -59,6 +59,11 @@ pub use tracing::{
     share_perf_buffer,
 };
 
+/// The error of a system call that has just failed. It allocates nothing.
+fn checked(result: impl Into<c_long>) -> io::Result<()> {
+    if result.into() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The running file, even if its path has a newer one.
 const RUNNING: &str = "/proc/self/exe";
 
@@ -89,14 +94,10 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     }
     // SAFETY: both calls take integers only, and fail with EBADF where the number is not open.
     let duplicate = unsafe {
-        if libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        checked(libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC))?;
         libc::fcntl(number, libc::F_DUPFD_CLOEXEC, FIRST)
     };
-    if duplicate < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(duplicate)?;
     // SAFETY: fcntl has just opened it, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
@@ -106,10 +107,7 @@ pub fn leave_open(command: &mut Command, fd: BorrowedFd<'_>) {
     let number = fd.as_raw_fd();
     let leave_open = move || {
         // SAFETY: the call takes integers only.
-        match unsafe { libc::fcntl(number, libc::F_SETFD, 0) } {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        checked(unsafe { libc::fcntl(number, libc::F_SETFD, 0) })
     };
     // SAFETY: between fork and exec it makes one system call.
     unsafe { command.pre_exec(leave_open) };
@@ -178,10 +176,7 @@ pub fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to writable memory of the types that wait4 fills in.
-    let reaped = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
-    if reaped < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })?;
     // SAFETY: wait4 has filled it in, and zeros are valid too.
     let usage = unsafe { usage.assume_init() };
     let us = |time: libc::timeval| {

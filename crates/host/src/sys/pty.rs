@@ -6,6 +6,8 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::FdFlags;
 
+use super::checked;
+
 /// Opens a pseudo-terminal of this size: the side that reads what a program writes, without waiting, and the terminal
 /// for the program. It becomes the controlling terminal of no process. Errors: there is no devpts, or there are too
 /// many of them.
@@ -15,9 +17,7 @@ pub fn open_pty(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     // SAFETY: all pointers are valid or null, and the C library writes two descriptors that nobody else owns yet.
     let (reader, terminal) = unsafe {
         let (name, modes) = (std::ptr::null_mut(), std::ptr::null());
-        if libc::openpty(&raw mut reader, &raw mut terminal, name, modes, &raw const size) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        checked(libc::openpty(&raw mut reader, &raw mut terminal, name, modes, &raw const size))?;
         (OwnedFd::from_raw_fd(reader), OwnedFd::from_raw_fd(terminal))
     };
     for fd in [&reader, &terminal] {

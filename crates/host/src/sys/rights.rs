@@ -13,6 +13,8 @@ use rustix::process::{
 };
 use rustix::thread::set_thread_groups;
 
+use super::checked;
+
 /// The user and the groups that a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct User {
@@ -21,41 +23,41 @@ pub struct User {
     pub groups: Vec<u32>,
 }
 
-/// Makes the calling thread open files as another user; `None` if the kernel refuses. `become_user` comes last, when
-/// nothing needs root any more.
-pub(super) fn take_files_of(user: &User) -> Option<()> {
+/// Makes the calling thread open files as another user. `become_user` comes last, when nothing needs root any more.
+/// Errors: the kernel refuses.
+pub(super) fn take_files_of(user: &User) -> io::Result<()> {
     // SAFETY: the list of groups is as long as the call says; the other calls take no memory.
     unsafe {
-        succeeds(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
+        checked(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
         libc::syscall(libc::SYS_setfsgid, user.gid);
         libc::syscall(libc::SYS_setfsuid, user.uid);
     }
-    Some(())
+    Ok(())
 }
 
-/// Gives up root for good; `None` if the kernel refuses. glibc's functions would change every thread of the process,
-/// which between clone and exec is the parent's (nptl/setxid). The system calls change only the calling thread.
-pub(super) fn become_user(user: &User) -> Option<()> {
+/// Gives up root for good. glibc's functions would change every thread of the process, which between clone and exec is
+/// the parent's (nptl/setxid). The system calls change only the calling thread. Errors: the kernel refuses.
+pub(super) fn become_user(user: &User) -> io::Result<()> {
     // SAFETY: system calls that take integers, and pointers to variables of this function.
     unsafe {
-        succeeds(libc::syscall(libc::SYS_setresgid, user.gid, user.gid, user.gid))?;
-        succeeds(libc::syscall(libc::SYS_setresuid, user.uid, user.uid, user.uid))?;
+        checked(libc::syscall(libc::SYS_setresgid, user.gid, user.gid, user.gid))?;
+        checked(libc::syscall(libc::SYS_setresuid, user.uid, user.uid, user.uid))?;
         // The kernel has cleared the capabilities, unless `securebits` keep them (capabilities(7), "Effect of user ID
         // changes on capabilities"). The inheritable ones stay without this call. The bounding set stays, so setuid
         // programs work for the command as for its user.
         let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
         let none = [[0_u32; 3]; 2];
-        succeeds(libc::syscall(libc::SYS_capset, &raw const header, &raw const none))?;
+        checked(libc::syscall(libc::SYS_capset, &raw const header, &raw const none))?;
         // The kernel clears the parent's death signal when the user changes (commit_creds() in kernel/cred.c).
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
     }
-    Some(())
+    Ok(())
 }
 
 /// Gives up root for good, groups first. Only the calling thread changes, so call it in a process with one thread.
 pub fn become_user_for_good(user: &User) -> io::Result<()> {
-    let became = take_files_of(user).and_then(|()| become_user(user));
-    became.ok_or_else(io::Error::last_os_error)
+    take_files_of(user)?;
+    become_user(user)
 }
 
 /// Makes a command that this program needs for itself run as another user. It cannot regain rights by a setuid program
@@ -78,10 +80,6 @@ const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 struct CapabilityHeader {
     version: u32,
     pid: i32,
-}
-
-fn succeeds(result: libc::c_long) -> Option<()> {
-    (result >= 0).then_some(())
 }
 
 /// Whether this process may set this nice level. A thread tries it: in a container, root may lack the capability, and a
@@ -183,21 +181,20 @@ pub fn has_files_of_another() -> bool {
 }
 
 /// Gives a child its own ids back before it execs, if [`take_files`] took them. It makes system calls only.
-pub(super) fn give_back_files() -> Option<()> {
-    let Some(own) = OWN.get() else { return Some(()) };
+pub(super) fn give_back_files() -> io::Result<()> {
+    let Some(own) = OWN.get() else { return Ok(()) };
     // SAFETY: the list of groups is as long as the call says, and a `Gid` is a number; the other calls take no memory.
     unsafe {
-        succeeds(libc::syscall(libc::SYS_setgroups, own.groups.len(), own.groups.as_ptr()))?;
+        checked(libc::syscall(libc::SYS_setgroups, own.groups.len(), own.groups.as_ptr()))?;
         libc::syscall(libc::SYS_setfsgid, own.gid);
         libc::syscall(libc::SYS_setfsuid, own.uid);
     }
-    Some(())
+    Ok(())
 }
 
 /// Makes a command of our own run with all ids of this process, even after [`take_files`]. exec restores the user and
 /// the group, but not the other groups.
 pub fn run_as_ourselves(command: &mut Command) -> &mut Command {
-    let give_back = || give_back_files().ok_or_else(io::Error::last_os_error);
     // SAFETY: between fork and exec it makes system calls only.
-    unsafe { command.pre_exec(give_back) }
+    unsafe { command.pre_exec(give_back_files) }
 }

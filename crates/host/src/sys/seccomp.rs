@@ -14,6 +14,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use super::checked;
+
 /// Number of this architecture in `struct seccomp_data` (linux/audit.h); `None` where this program has not been tried.
 pub const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
@@ -49,17 +51,13 @@ pub fn stop_at(command: &mut Command, calls: &[c_long], socket: OwnedFd) {
         let program = sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
         // SAFETY: the filter is as long as the program says, and both outlive the calls. The others take integers.
         let listener = unsafe {
-            if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0) < 0 {
-                return Err(io::Error::last_os_error());
-            }
+            checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0))?;
             let mode = c_ulong::from(libc::SECCOMP_SET_MODE_FILTER);
             let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
             libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
         };
         let listener = i32::try_from(listener).unwrap_or(-1);
-        if listener < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        checked(listener)?;
         // SAFETY: the kernel has just made the descriptor, and no other code owns it.
         let listener = unsafe { OwnedFd::from_raw_fd(listener) };
         send_descriptor(&socket, listener.as_fd())

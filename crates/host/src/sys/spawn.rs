@@ -296,7 +296,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         // From here on nothing needs root. Files are opened by the user, or still as the parent's thread does.
         if let Some(user) = &attributes.run_as {
-            take_files_of(user).and_then(|()| become_user(user)).ok_or(Stage::User)?;
+            take_files_of(user).and_then(|()| become_user(user)).map_err(|_| Stage::User)?;
         }
         for (fd, (stdio, stage)) in
             job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
@@ -308,7 +308,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
         }
         if attributes.run_as.is_none() {
-            give_back_files().ok_or(Stage::User)?;
+            give_back_files().map_err(|_| Stage::User)?;
             // Cleared when the ids change, as in `become_user`.
             libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         }
