@@ -274,41 +274,23 @@ impl BenchmarkPlanner<'_> {
         plan
     }
 
-    fn policy(&self) -> Policy {
-        let workers = &self.said.session.workers;
-        let judgement = &self.said.session.judgement;
-        let said = Policy {
-            warmup: workers.warmups,
-            precision: workers.stop.precision,
-            same: judgement.same,
-            estimand: judgement.estimand,
-            clock: judgement.clock,
-            decide_on: judgement.decide_on,
-            timeout: workers.timeout,
-            min_time: workers.min_time,
-            gc: workers.gc,
-            ..Policy::default()
-        };
-        said.or(&self.candidate.policy)
-    }
-
     /// The options of workers. The command line overrides the file.
     fn session(&self) -> SessionOptions {
-        let policy = self.policy();
+        let policy = &self.candidate.policy;
         let mut session = self.said.session.clone();
-        let workers = &mut session.workers;
+        let SessionOptions { workers, judgement, .. } = &mut session;
         workers.stop.budget = None;
         (workers.rigorous, workers.fast) = (false, false);
-        workers.warmups = policy.warmup;
-        workers.stop.precision = policy.precision;
-        workers.timeout = policy.timeout;
-        workers.min_time = policy.min_time;
-        workers.gc = policy.gc;
-        session.judgement.same = policy.same;
-        session.judgement.estimand = policy.estimand;
-        session.judgement.clock = policy.clock;
-        session.judgement.decide_on = policy.decide_on;
-        session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
+        workers.warmups = workers.warmups.or(policy.warmup);
+        workers.stop.precision = workers.stop.precision.or(policy.precision);
+        workers.timeout = workers.timeout.or(policy.timeout);
+        workers.min_time = workers.min_time.or(policy.min_time);
+        workers.gc = workers.gc.or(policy.gc);
+        judgement.same = judgement.same.or(policy.same);
+        judgement.estimand = judgement.estimand.or(policy.estimand);
+        judgement.clock = judgement.clock.or(policy.clock);
+        judgement.decide_on = judgement.decide_on.or(policy.decide_on);
+        judgement.alpha = judgement.alpha.or(self.candidate.alpha);
         session
     }
 
@@ -316,12 +298,12 @@ impl BenchmarkPlanner<'_> {
     fn command_plan(&self, commands: &[String], options: &CommandOptions) -> Result<Plan> {
         let SessionOptions { workers, judgement, .. } = self.session();
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
-        let policy = self.policy();
+        let policy = &self.candidate.policy;
         let affinity = workers.machine.chosen_cpus().cloned();
         let request = SessionRequest::for_workers(&workers, &judgement, affinity);
         let request = SessionRequest {
             length: LengthOptions {
-                warmup: policy.warmup,
+                warmup: workers.warmups,
                 min_runs: policy.min_blocks.filter(|_| request.length.runs.is_none()),
                 max_runs: policy.max_blocks.filter(|_| request.length.runs.is_none()),
                 ..request.length
