@@ -41,20 +41,15 @@ pub fn on(host: &Host, request: &ShieldRequest, time_s: i64) -> Result<ShieldOn>
     let knobs: Vec<&'static Knob> = knobs.collect();
     let names: Vec<String> = knobs.iter().map(|knob| knob.name.to_owned()).collect();
     let made = make(host, &mut store, &placement, &knobs, request, time_s);
-    let extent = Extent::Shield(names);
-    match made {
+    let why = match made {
         Ok((n_set, isolation)) if isolation.how.is_shield() => {
-            Ok(ShieldOn { earlier, n_set, isolation })
+            return Ok(ShieldOn { earlier, n_set, isolation });
         }
-        Ok((_, isolation)) => {
-            let aftermath = undo(host, &mut store, &extent);
-            bail!("{}; {}", isolation.notes.join("; "), aftermath.sentence());
-        }
-        Err(error) => {
-            let aftermath = undo(host, &mut store, &extent);
-            bail!("cannot make a shield: {}; {}", in_words(&error), aftermath.sentence());
-        }
-    }
+        Ok((_, isolation)) => isolation.notes.join("; "),
+        Err(error) => format!("cannot make a shield: {}", in_words(&error)),
+    };
+    let aftermath = undo(host, &mut store, &Extent::Shield(names));
+    bail!("{why}; {}", aftermath.sentence());
 }
 
 /// Turns the knobs and puts the shield in force. Returns the number of files that were changed.
