@@ -28,7 +28,7 @@ pub(super) fn model(host: &Host) -> Option<String> {
 }
 
 /// All values of a key of `/proc/cpuinfo`, `key : value` in each line.
-fn values<'a>(cpuinfo: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+pub(super) fn values<'a>(cpuinfo: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     let pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
@@ -115,11 +115,8 @@ pub(super) fn turbo(host: &Host) -> Option<bool> {
 /// The frequency of each online CPU in /proc/cpuinfo, MHz. Empty on architectures that do not show it.
 pub(super) fn frequencies_mhz(host: &Host) -> Vec<u32> {
     let text = host.read_long("proc/cpuinfo", CPUINFO_BYTES_MAX).unwrap_or_default();
-    let fields = text.lines().filter_map(|line| line.split_once(':'));
-    let frequencies = fields.filter(|(key, _)| key.trim() == "cpu MHz");
-    frequencies
-        .filter_map(|(_, mhz)| Some(mhz.trim().parse::<f64>().ok()?.round() as u32))
-        .collect()
+    let frequencies = values(&text, "cpu MHz");
+    frequencies.filter_map(|mhz| Some(mhz.parse::<f64>().ok()?.round() as u32)).collect()
 }
 
 /// Room for 8192 CPUs, each with some 1.5 KiB.

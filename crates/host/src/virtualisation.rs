@@ -1,7 +1,7 @@
 //! Detects a virtual machine or a container, and its kind. It reads only files that every user may read, so root sees
 //! the same machine. The names are from systemd-detect-virt(1), where it has one.
 
-use crate::Host;
+use crate::{Host, cpu};
 
 /// The kind of virtual machine. `None` on bare metal or without a sign of one.
 pub(super) fn machine(host: &Host) -> Option<String> {
@@ -23,10 +23,7 @@ pub(super) fn machine(host: &Host) -> Option<String> {
 /// CPUID leaf 1, ECX bit 31. Hypervisors set it, hardware leaves it zero. `None` if it does not exist.
 fn hypervisor_flag(host: &Host) -> Option<bool> {
     let cpuinfo = host.read("proc/cpuinfo")?;
-    let (_, flags) = cpuinfo
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == "flags")?;
+    let flags = cpu::values(&cpuinfo, "flags").next()?;
     Some(flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
 }
 
