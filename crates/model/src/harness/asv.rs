@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, HarnessOutput, RESULT_FILE};
+use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, json_list};
 
 const MODULE: &str = "asv.benchmark";
 /// The first words of the settings of one benchmark.
@@ -25,9 +25,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ordered(program, "run", &[benchmark, &settings, "None", RESULT_FILE])
     },
     samples_ns: |_, text| {
-        let document: Option<Value> = serde_json::from_str(text).ok();
-        let samples = document.and_then(|it| it.get("samples")?.as_array().cloned());
-        samples.unwrap_or_default().iter().filter_map(|it| Some(it.as_f64()? * 1e9)).collect()
+        let samples = json_list(text, "samples");
+        samples.iter().filter_map(|it| Some(it.as_f64()? * 1e9)).collect()
     },
     output: HarnessOutput::File,
 };

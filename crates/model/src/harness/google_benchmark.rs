@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Adapter, HarnessOutput, SAMPLES, time_ns, with};
+use crate::harness::{Adapter, HarnessOutput, SAMPLES, json_list, time_ns, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "Google Benchmark",
@@ -41,8 +41,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 /// The runs in the output. The program may print lines of its own first.
 fn runs(text: &str) -> Vec<Value> {
     let start = text.find("\n{").map_or(0, |at| at + 1);
-    let document: Option<Value> = serde_json::from_str(&text[start..]).ok();
-    document.and_then(|it| it.get("benchmarks")?.as_array().cloned()).unwrap_or_default()
+    json_list(&text[start..], "benchmarks")
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod pytest_benchmark;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stats::SortedSample;
 
 use crate::values::ProcessValue;
@@ -225,6 +226,12 @@ pub fn contains(text: &[u8], part: &[u8]) -> bool {
 
 fn with(program: &[String], arguments: &[&str]) -> Vec<String> {
     program.iter().cloned().chain(arguments.iter().map(ToString::to_string)).collect()
+}
+
+/// The list of this name in a JSON document; empty if there is none.
+fn json_list(text: &str, name: &str) -> Vec<Value> {
+    let document: Option<Value> = serde_json::from_str(text).ok();
+    document.and_then(|it| it.get(name)?.as_array().cloned()).unwrap_or_default()
 }
 
 fn time_ns(number: &str, unit: &str) -> Option<f64> {

@@ -1,9 +1,7 @@
 //! pytest with pytest-benchmark 4 and later: `pytest FILE...` or `python -m pytest FILE...`. Results are a JSON file.
 //! Only a run shows which tests are benchmarks, so a short run of everything makes the list.
 
-use serde_json::Value;
-
-use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, with};
+use crate::harness::{Adapter, HarnessOutput, RESULT_FILE, json_list, with};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "pytest-benchmark",
@@ -15,9 +13,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(program, &[&COMMON[..], &quick, &[&*json()]].concat())
     },
     list: |text| {
-        let names =
-            benchmarks(text).into_iter().map(|it| it["fullname"].as_str().map(String::from));
-        names.flatten().collect()
+        let found = json_list(text, "benchmarks").into_iter();
+        found.filter_map(|it| it["fullname"].as_str().map(String::from)).collect()
     },
     command: |program, benchmark, _| {
         // The test replaces the file or directory that contains it.
@@ -31,7 +28,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         with(&others, &[&COMMON[..], &short, &[&*json(), benchmark]].concat())
     },
     samples_ns: |benchmark, text| {
-        let of = benchmarks(text).into_iter().filter(|it| it["fullname"] == benchmark);
+        let of = json_list(text, "benchmarks").into_iter().filter(|it| it["fullname"] == benchmark);
         let rounds = of.flat_map(|it| it["stats"]["data"].as_array().cloned().unwrap_or_default());
         rounds.filter_map(|it| Some(it.as_f64()? * 1e9)).collect()
     },
@@ -85,12 +82,6 @@ fn is_test_file(words: &[String], at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", |before| &words[before]);
     let is_value = before == "-c" || (before.starts_with("--") && !before.contains('='));
     file.ends_with(".py") && pytest.is_some_and(|pytest| at > pytest) && !is_value
-}
-
-fn benchmarks(text: &str) -> Vec<Value> {
-    let document: Option<Value> = serde_json::from_str(text).ok();
-    let benchmarks = document.and_then(|it| it.get("benchmarks")?.as_array().cloned());
-    benchmarks.unwrap_or_default()
 }
 
 #[cfg(test)]
