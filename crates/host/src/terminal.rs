@@ -1,6 +1,7 @@
 //! The way to standard output and standard error: the one place that keeps escape sequences of files, commands and
 //! other programs' errors from the terminal.
 
+use std::fmt::Display;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::sync::LazyLock;
@@ -125,6 +126,16 @@ pub fn stderr() -> Escaping<impl Write> {
     let mut to = Escaping::new(anstream::stderr());
     to.columns = columns;
     to
+}
+
+/// Says something on standard error, which may be closed.
+pub fn say(text: impl Display) {
+    say_bare(format_args!("stillwell: {text}"));
+}
+
+/// [`say`] without the name of the program.
+pub fn say_bare(line: impl Display) {
+    writeln!(stderr(), "{line}").ok();
 }
 
 /// Whether standard output is thrown away, so a fuzzer can run verbs.

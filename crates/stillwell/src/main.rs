@@ -5,7 +5,6 @@ mod cmd;
 mod session;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -35,7 +34,7 @@ fn main() -> ExitCode {
         return measure::stepped_clock::serve();
     }
     if let Some(problem) = host::sys::stack_problem() {
-        writeln!(host::terminal::stderr(), "stillwell: {problem}").ok();
+        host::terminal::say(problem);
         return ExitCode::from(exit_code::ERROR);
     }
     host::sys::fail_at_file_size_limit();

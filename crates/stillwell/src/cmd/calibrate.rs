@@ -1,6 +1,5 @@
 //! `calibrate`: measures one long series of a command, and tests thousands of experiments that are cut out of it.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
@@ -57,7 +56,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         bar.inc(1);
         if is_logged && clock.is_due() {
             let share = 100 * bar.position() / bar.length().unwrap_or(1).max(1);
-            writeln!(terminal::stderr(), "stillwell: replaying experiments, {share} % done").ok();
+            terminal::say(format!("replaying experiments, {share} % done"));
         }
     });
     bar.finish_and_clear();
@@ -72,9 +71,7 @@ fn say_how_to_go_on(path: &Path) {
     let has_enough = Record::read(path).is_ok_and(|record| series_of(&record).is_ok());
     if has_enough {
         let shown = path.display();
-        let text =
-            format!("stillwell: `stillwell calibrate --from {shown}` replays the runs so far");
-        writeln!(terminal::stderr(), "{text}").ok();
+        terminal::say(format!("`stillwell calibrate --from {shown}` replays the runs so far"));
     }
 }
 

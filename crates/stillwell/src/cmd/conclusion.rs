@@ -1,6 +1,5 @@
 //! The conclusion of a session: shows and exports its results, explains its failure, chooses its exit code.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -155,9 +154,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         let error = error_of(end, code, message.as_deref());
         assessment.print_document(error.as_ref()).with_context(kept)?;
     }
-    for message in message.into_iter().chain(about_rights) {
-        writeln!(terminal::stderr(), "stillwell: {message}").ok();
-    }
+    message.into_iter().chain(about_rights).for_each(terminal::say);
     Ok(code)
 }
 

@@ -111,7 +111,7 @@ fn leave_out(results: &mut Results, is_out: impl Fn(&BenchmarkValues) -> bool) {
     let labels = results.labels();
     for (benchmark, label) in results.benchmarks.iter().zip(labels).filter(|it| is_out(it.0)) {
         let why = pyperf::why_not(benchmark).unwrap_or_default();
-        writeln!(terminal::stderr(), "note: {label} is left out: {why}").ok();
+        terminal::say_bare(format!("note: {label} is left out: {why}"));
     }
     let n_before = results.benchmarks.len();
     results.benchmarks.retain(|it| !is_out(it));

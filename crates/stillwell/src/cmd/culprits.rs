@@ -1,6 +1,5 @@
 //! The changes of a history and their commits, as searches found them. `history changes --bisect` starts a search.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -71,7 +70,7 @@ pub fn search(
     };
     let (build, command) = (asked.build.as_deref(), asked.command.join(" "));
     let build = build.map_or_else(String::new, |build| format!(", built by `{build}`"));
-    writeln!(terminal::stderr(), "stillwell: searching {good}..{bad} with `{command}`{build}").ok();
+    terminal::say(format!("searching {good}..{bad} with `{command}`{build}"));
     bisect::begin(&asked, verb.repository.as_deref().unwrap_or(Path::new(".")))
 }
 

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads a variable, and asks where we are")]
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
@@ -59,8 +59,7 @@ fn file() -> Result<Option<(String, String)>, String> {
         };
         let owner = file.metadata().map_err(wrong)?.uid();
         if owner != 0 && owner != user_of_files().unwrap_or_else(|| geteuid().as_raw()) {
-            let text = format!("{shown} belongs to another user, so its options are not taken");
-            writeln!(terminal::stderr(), "stillwell: {text}").ok();
+            terminal::say(format!("{shown} belongs to another user, so its options are not taken"));
             return Ok(None);
         }
         let mut text = String::new();

@@ -1,7 +1,7 @@
 //! The end of a failed program: the text on standard error, and with `--json` a document.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -64,7 +64,7 @@ pub fn for_git(words: &[OsString], code: u8) -> u8 {
 }
 
 fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {
-    writeln!(terminal::stderr(), "stillwell: {message}").ok();
+    terminal::say(message);
     let exit_code = match code {
         ErrorCode::Interrupted => exit_code::INTERRUPTED,
         _ => exit_code::ERROR,

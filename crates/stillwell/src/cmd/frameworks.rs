@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "links to programs")]
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,8 +147,7 @@ pub fn listed(
             }
             Some(why) => {
                 let label = programs[index].label();
-                writeln!(terminal::stderr(), "note: {label:?} may have more benchmarks: {why}")
-                    .ok();
+                terminal::say_bare(format!("note: {label:?} may have more benchmarks: {why}"));
             }
             None => {}
         }

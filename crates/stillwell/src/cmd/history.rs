@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -77,7 +76,7 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
                 n.failed += 1;
                 let (file, why) = (path.display().to_string(), in_words(&error));
                 let place = if why.contains(&file) { String::new() } else { format!("{file}: ") };
-                writeln!(terminal::stderr(), "stillwell: {place}{why}").ok();
+                terminal::say(format!("{place}{why}"));
             }
         }
     }
@@ -232,12 +231,10 @@ fn leave_limits_out(entries: &mut Vec<StoredResult>) {
     if n_limits > 0 {
         let results =
             if n_limits == 1 { "1 result is" } else { &format!("{n_limits} results are") };
-        writeln!(
-            terminal::stderr(),
-            "stillwell: {results} left out: t0 is only an upper limit, because the runs were interrupted or met no quiet core; \
+        terminal::say(format!(
+            "{results} left out: t0 is only an upper limit, because the runs were interrupted or met no quiet core; \
              --by median takes all"
-        )
-        .ok();
+        ));
     }
 }
 

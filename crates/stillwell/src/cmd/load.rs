@@ -1,7 +1,5 @@
 //! `load`: keeps the machine busy for a time, or while a command runs.
 
-use std::io::Write as _;
-
 use anyhow::{Result, ensure};
 
 use host::{Host, terminal};
@@ -39,7 +37,7 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
     // ^C is caught before the message offers it.
     let interrupt = Interrupt::catch()?;
-    writeln!(terminal::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
+    terminal::say_bare(format!("busy: {} x {}{until}", verb.n, kinds.join(",")));
     let is_over = load.go_on(verb.time.map(|time| time.ns), &interrupt)?;
     Ok(if is_over || verb.time.is_none() { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }

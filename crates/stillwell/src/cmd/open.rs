@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, IsTerminal as _, Read, Write as _};
+use std::io::{BufRead, BufReader, Cursor, IsTerminal as _, Read};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -138,7 +138,7 @@ impl InputFile {
     pub fn tell_unread(&self) {
         let FileContent::Foreign(results, _) = &self.content else { return };
         for said in results.unread_in_words() {
-            writeln!(terminal::stderr(), "note: {}: {said}", self.path.display()).ok();
+            terminal::say_bare(format!("note: {}: {said}", self.path.display()));
         }
     }
 

@@ -1,7 +1,5 @@
 //! `shield`: reserves CPUs for the processes that the user puts there.
 
-use std::io::Write as _;
-
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 
@@ -124,7 +122,7 @@ fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
         let lost = watch.as_ref().and_then(Watch::lost).filter(|_| !is_lost);
         if let Some(why) = lost {
             is_lost = true;
-            writeln!(terminal::stderr(), "stillwell: the shield was lost: {why}").ok();
+            terminal::say(format!("the shield was lost: {why}"));
         }
         Ok(())
     };

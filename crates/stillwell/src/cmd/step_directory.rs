@@ -147,7 +147,7 @@ pub(super) fn interrupted(verb: &str, directory: &Path) -> String {
     let shown = directory.to_string_lossy();
     let shown = shell_words::quote(&shown);
     let message = format!("interrupted; go on with `stillwell {verb} --resume {shown}`");
-    writeln!(terminal::stderr(), "stillwell: {message}").ok();
+    terminal::say(&message);
     message
 }
 

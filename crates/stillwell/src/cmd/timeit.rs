@@ -1,7 +1,5 @@
 //! `timeit`: statements in any interpreters.
 
-use std::io::Write as _;
-
 use anyhow::Result;
 
 use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
@@ -19,7 +17,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let session = &by_suffix(&verb.spec.session)?;
     if are_rivals(&verb.spec.statement) {
         let text = "the statements are timed together, as the lines of one; to compare them, put --vs in front of the second";
-        writeln!(terminal::stderr(), "stillwell: {text}").ok();
+        terminal::say(text);
     }
     let revisions = revisions::built(&verb.spec.revisions)?;
     let mut guard = Guard::for_workers(&verb.host_root, &session.workers)?;

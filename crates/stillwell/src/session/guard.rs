@@ -1,6 +1,5 @@
 //! The guard of a session: tunes knobs, keeps CPUs free, and reports both to the user.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Error, Result, anyhow};
@@ -11,7 +10,8 @@ use host::guardian::{Guardian, GuardianRequest};
 use host::knobs::bench_cpus;
 use host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
 use host::sys::User;
-use host::{Host, Survey, look, terminal, user_of_commands};
+use host::terminal::say;
+use host::{Host, Survey, look, user_of_commands};
 use measure::interrupt::Interrupt;
 use model::spec::groups::{RightsOptions, TuneOptions};
 use model::spec::run::ProcessOptions;
@@ -92,7 +92,7 @@ impl Guard {
     pub fn for_shield(root: &Path, request: shield::ShieldRequest) -> Result<Self> {
         if !Guardian::has_rights(root) {
             let isolation = without_rights(&Host::new(root), &request)?;
-            say(&isolation.notes);
+            isolation.notes.iter().for_each(say);
             return Ok(Self { isolation: Some(isolation), ..Self::default() });
         }
         Self::start(root, None, &TuneOptions::default(), Some(request), Voice::Normal)
@@ -121,7 +121,7 @@ impl Guard {
             return Err(interrupted());
         }
         if voice == Voice::Normal {
-            say(&guardian.notes);
+            guardian.notes.iter().for_each(say);
             isolation.iter().for_each(say_isolation);
         }
         let interrupt = Some(interrupt);
@@ -139,12 +139,12 @@ impl Guard {
         let Some(guardian) = self.guardian else { return result };
         let _caught = Interrupt::catch().ok();
         let ended = guardian.end().and_then(|(notes, put_back)| {
-            say(&notes);
+            notes.iter().for_each(say);
             put_back
         });
         match (result, ended) {
             (Err(error), Err(left)) => {
-                say(&[in_words(&left)]);
+                say(in_words(&left));
                 Err(error)
             }
             (result, ended) => ended.and(result),
@@ -237,12 +237,6 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
 }
 
 fn say_isolation(isolation: &Isolation) {
-    say(&[shown::sentence(isolation)]);
-    say(&isolation.notes);
-}
-
-pub(super) fn say(notes: &[String]) {
-    for note in notes {
-        writeln!(terminal::stderr(), "stillwell: {note}").ok();
-    }
+    say(shown::sentence(isolation));
+    isolation.notes.iter().for_each(say);
 }

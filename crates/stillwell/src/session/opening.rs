@@ -1,6 +1,5 @@
 //! The start of a session: runner, record, header, trace.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -200,7 +199,7 @@ impl Opening<'_> {
             .map_err(|gap| {
                 // The user asked for the trace, so the gap is also reported at once.
                 let (why, fix) = (&gap.why, Audience::of(plan).words(&gap.fix));
-                writeln!(terminal::stderr(), "stillwell: --attribute: {why}; {fix}").ok();
+                terminal::say(format!("--attribute: {why}; {fix}"));
                 self.survey.gaps.push(gap);
             })
             .ok()

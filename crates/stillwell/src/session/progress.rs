@@ -1,7 +1,6 @@
 //! The progress of a session: a redrawn line on a terminal, else a line every ten seconds. Written between pieces of
 //! the schedule, never during a timed run; there is no ticker.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -142,7 +141,7 @@ impl ProgressLine {
     /// Writes a permanent line, unless only errors are wanted.
     pub fn notice(&self, text: &str) {
         if self.target != ProgressTarget::Nowhere {
-            self.bar.suspend(|| writeln!(terminal::stderr(), "stillwell: {text}").ok());
+            self.bar.suspend(|| terminal::say(text));
         }
     }
 

@@ -2,7 +2,6 @@
 //! reason.
 
 use std::collections::VecDeque;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -184,10 +183,9 @@ impl Session<'_> {
 
     pub(super) fn close(&mut self, reason: EndReason) -> Result<()> {
         if let Some(n) = self.tracer.as_ref().map(RunTracer::n_lost).filter(|&n| n > 0) {
-            let text = format!(
-                "stillwell: the kernel dropped {n} events of the trace; not all who took time are named"
-            );
-            writeln!(terminal::stderr(), "{text}").ok();
+            terminal::say(format!(
+                "the kernel dropped {n} events of the trace; not all who took time are named"
+            ));
         }
         if let Some(words) = self.runner.last_words() {
             self.writer.append_event(&words)?;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use crate::session::drawn_seed;
-use crate::session::guard::{Guard, say};
+use crate::session::guard::Guard;
 use host::sys::may_raise_priority;
+use host::terminal::say;
 use host::{Gap, Host, Survey, cores, environment_for, memory_nodes, user_of_commands};
 use measure::{can_count_instructions, valgrind};
 use model::spec::groups::PlacementOptions;
@@ -53,5 +54,5 @@ pub fn instruction_counters(as_root: bool) -> InstructionCounters {
 /// A requested ability that this machine lacks. It is also reported at once.
 pub fn told_gap(known: &Surroundings, options: &PlacementOptions) -> Option<Gap> {
     let gap = known.places.as_ref().and_then(|places| memory_gap(&places.nodes, options));
-    gap.inspect(|gap| say(std::slice::from_ref(&gap.why)))
+    gap.inspect(|gap| say(&gap.why))
 }

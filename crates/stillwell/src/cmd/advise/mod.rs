@@ -2,8 +2,6 @@
 
 mod visits;
 
-use std::io::Write as _;
-
 use anyhow::{Result, bail, ensure};
 use rustix::process::geteuid;
 
@@ -14,7 +12,8 @@ use analysis::advice::{worth, worth_taking};
 use host::guardian::Guardian;
 use host::knobs::{Knob, Machine, bench_cpus};
 use host::sys::may_raise_priority;
-use host::{Facts, Host, look, terminal};
+use host::terminal::{self, say};
+use host::{Facts, Host, look};
 use measure::interrupt::Interrupt;
 use measure::noise;
 use model::spec::SystemAdvise;
@@ -45,7 +44,7 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     };
     let (possible, mut missing) = steps(&facts, cpu, rights, state);
     let mut steps = selected(possible, &missing, verb)?;
-    say(&shown::announced(&steps));
+    say(shown::announced(&steps));
     let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
     let mut session = AdviceSession::new(verb, seed, &interrupt)?;
     if let Some(code) = try_out(&mut session, &mut steps, &mut missing)? {
@@ -60,7 +59,7 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     }
     ensure!(steps.len() > 1, "no step can be measured here: {}", reasons(&missing));
     session.plan(&steps, verb.budget.unwrap_or(defaults::ADVICE_BUDGET).ns);
-    say(&session.described(steps.len()));
+    say(session.described(steps.len()));
     let was_interrupted = session.measure(&steps)?;
     let visits = session.visits();
     if visits.first().is_none_or(Vec::is_empty) {
@@ -99,10 +98,6 @@ fn show(advice: &Advice, as_json: bool) -> Result<()> {
         return Ok(document::write(&mut terminal::data(), advice, conclusion, error.as_ref())?);
     }
     print(&shown::text(advice))
-}
-
-fn say(text: &str) {
-    writeln!(terminal::stderr(), "stillwell: {text}").ok();
 }
 
 fn reasons(missing: &[MissingStep]) -> String {

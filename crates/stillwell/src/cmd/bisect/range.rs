@@ -1,7 +1,6 @@
 //! The commits between two revisions, as git lists them.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -29,9 +28,9 @@ pub(super) fn range_of(
     ensure!(base != bad_id, "{bad} is an ancestor of {good}; swap them: GOOD is the older one");
     if base != good_id {
         let shown = &base[..base.len().min(12)];
-        let text =
-            format!("{good} is no ancestor of {bad}; searching from their merge base {shown}");
-        writeln!(terminal::stderr(), "stillwell: {text}").ok();
+        terminal::say(format!(
+            "{good} is no ancestor of {bad}; searching from their merge base {shown}"
+        ));
     }
     let range = format!("{base}..{bad_id}");
     let mut words =

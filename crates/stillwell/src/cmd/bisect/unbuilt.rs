@@ -1,6 +1,5 @@
 //! A search without `--build`: what it does, and the build that the repository probably needs.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use host::terminal;
@@ -26,8 +25,7 @@ pub(super) fn is_it(verb: &BisectVerb) -> bool {
 pub(super) fn warn(verb: &BisectVerb, here: &Path) {
     let found = BUILDS.iter().find(|(file, _)| here.join(file).is_file());
     let Some((file, build)) = found.filter(|_| is_it(verb)) else { return };
-    let text = format!(
+    terminal::say(format!(
         "without --build nothing is built; this directory has a {file}: `--build {build}` builds each commit"
-    );
-    writeln!(terminal::stderr(), "stillwell: {text}").ok();
+    ));
 }

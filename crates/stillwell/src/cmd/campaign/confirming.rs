@@ -1,7 +1,5 @@
 //! `campaign confirm`: the accepted state against the program of the beginning, and what each patch contributes.
 
-use std::io::Write as _;
-
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::campaign::folder::CampaignFolder;
@@ -42,8 +40,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
         match measured(verb, &work, [&from, &to], left_out)? {
             Some(event) => work.keep(event)?,
             None => {
-                let text = "stillwell: interrupted; this comparison is not kept, ask for it again";
-                writeln!(terminal::stderr(), "{text}").ok();
+                terminal::say("interrupted; this comparison is not kept, ask for it again");
                 return Ok(exit_code::INTERRUPTED);
             }
         }

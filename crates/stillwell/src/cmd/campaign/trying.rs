@@ -1,6 +1,5 @@
 //! `campaign try`: one attempt, from its build to its answer.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -83,7 +82,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
     work.keep(CampaignEvent::Ended(Box::new(end)))?;
     if is_accepted && let Err(error) = keep_last_commit(&work) {
         // The answer is kept all the same.
-        writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
+        terminal::say(in_words(&error));
     }
     show(verb, &work)?;
     Ok(code)

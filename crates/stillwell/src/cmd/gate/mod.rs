@@ -13,7 +13,6 @@ mod unknown;
 mod workers;
 
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Error, Result};
@@ -63,7 +62,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     });
     let (trees, mut changes) = match trees_and_changes {
         Err(error) if error.is::<BuildInterrupted>() => {
-            writeln!(terminal::stderr(), "stillwell: {error}").ok();
+            terminal::say(error);
             return Ok(exit_code::INTERRUPTED);
         }
         Err(error) => {
@@ -208,8 +207,7 @@ fn write_result(
     // Without a terminal the files are written nevertheless.
     printed?;
     if let Some(page) = verb.report.as_ref().filter(|_| measured.times.is_none()) {
-        let shown = page.display();
-        writeln!(terminal::stderr(), "stillwell: no page {shown}: nothing was measured alone").ok();
+        terminal::say(format!("no page {}: nothing was measured alone", page.display()));
     }
     Ok(code)
 }

@@ -1,6 +1,5 @@
 //! The two builds that are compared.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -70,7 +69,7 @@ impl Trees {
         let status = git(here, &["status", "--porcelain", "--untracked-files=no"]);
         if status.is_ok_and(|changes| !changes.is_empty()) {
             let note = "note: some changes are not committed; the gate measures HEAD without them";
-            writeln!(terminal::stderr(), "{note}").ok();
+            terminal::say_bare(note);
         }
         let build = verb.build.as_ref().map(|command| Build {
             command: command.clone(),

@@ -7,7 +7,7 @@
 mod task;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -337,8 +337,7 @@ fn work(verb: &PoolTask) -> Result<u8> {
         JobEnd::Done => Ok(exit_code::SUCCESS),
         JobEnd::Interrupted => Ok(exit_code::INTERRUPTED),
         JobEnd::Failed(n_failed) => {
-            let mut stderr = terminal::stderr();
-            writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
+            terminal::say(format!("{n_failed} of the tasks of job {} failed", verb.job));
             Ok(if verb.lenient { exit_code::SUCCESS } else { exit_code::ERROR })
         }
     }

@@ -7,7 +7,6 @@ mod session;
 mod variants;
 
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -119,8 +118,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     }
     match done {
         Err(error) if was_interrupted => {
-            let text = Audience::Suite.words(&in_prose(&error));
-            writeln!(terminal::stderr(), "stillwell: {text}").ok();
+            terminal::say(Audience::Suite.words(&in_prose(&error)));
             Ok(exit_code::INTERRUPTED)
         }
         done => done,

@@ -4,7 +4,6 @@
 mod ending;
 mod suspects;
 
-use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -187,7 +186,7 @@ impl SuiteSession<'_> {
         let budget_ns = self.manifest.suite.budget_ns;
         let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces, self.is_resumed);
         if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !self.is_of_gate) {
-            writeln!(terminal::stderr(), "stillwell: {text}").ok();
+            terminal::say(text);
         }
     }
 

@@ -125,11 +125,8 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     drop(chains);
     let (n_blocks, n_lost) = n_sampled_blocks(&found);
     if end.reason == EndReason::Interrupted && n_blocks < BLOCKS_MIN {
-        let text = format!(
-            "stillwell: interrupted after {} with samples, too few to say anything",
-            counted(n_blocks, "block")
-        );
-        writeln!(terminal::stderr(), "{text}").ok();
+        let blocks = counted(n_blocks, "block");
+        terminal::say(format!("interrupted after {blocks} with samples, too few to say anything"));
         return Ok(exit_code::INTERRUPTED);
     }
     let remedy = match n_lost {

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::rc::Rc;
@@ -93,7 +92,7 @@ impl Builder {
             }
             if !is_told && monotonic_ns() - began_ns >= PATIENCE_NS {
                 let name = one_line(&variant.name);
-                writeln!(terminal::stderr(), "waiting for another session that builds {name}").ok();
+                terminal::say_bare(format!("waiting for another session that builds {name}"));
                 is_told = true;
             }
             self.rest(TRY);

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -152,7 +152,7 @@ impl BuildTree<'_> {
         let of = if self.number.is_some() { ", in random link orders" } else { "" };
         // The first link order stands for all.
         if self.number.is_none_or(|number| number == 0) {
-            writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
+            terminal::say_bare(format!("building {}{of}", one_line(&self.variant.name)));
         }
         // The kernel kills the shell if this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);

@@ -1,6 +1,5 @@
 //! The end of a suite: output and exit code.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -43,7 +42,7 @@ impl SuiteSession<'_> {
         // An uninterrupted gate reports these itself.
         let unlisted = self.manifest.failing.iter().filter(|_| spec.suite.resume.is_some());
         for failing in unlisted {
-            writeln!(terminal::stderr(), "stillwell: failing: {}", one_line(failing)).ok();
+            terminal::say(format!("failing: {}", one_line(failing)));
             code = if is_interrupted { code } else { exit_code::ERROR };
         }
         if let Some(judged) = judged {
@@ -69,13 +68,10 @@ impl SuiteSession<'_> {
         if self.is_of_gate && self.screen.is_quiet() {
             return Ok(code);
         }
-        for failure in &failures {
-            writeln!(terminal::stderr(), "stillwell: {failure}").ok();
-        }
+        failures.iter().for_each(terminal::say);
         if is_there && (is_interrupted || !failures.is_empty()) {
             let shown = directory.display();
-            let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
-            writeln!(terminal::stderr(), "{text}").ok();
+            terminal::say(format!("go on with `stillwell bench --resume {shown}`"));
         }
         Ok(code)
     }
@@ -135,6 +131,6 @@ impl SuiteSession<'_> {
     fn clear(&self, directory: &Path) {
         self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
         self.manifest.remove(directory);
-        writeln!(terminal::stderr(), "stillwell: nothing has been measured").ok();
+        terminal::say("nothing has been measured");
     }
 }
