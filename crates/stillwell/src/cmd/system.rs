@@ -22,33 +22,20 @@ use render::{Styles, json, system as shown};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {
-    let root = match &verb.action {
-        None => &verb.show.host_root,
-        Some(SystemAction::Show(verb)) => &verb.host_root,
-        Some(SystemAction::Tune(verb)) => &verb.root.host_root,
-        Some(
-            SystemAction::Reset(root) | SystemAction::Status(root) | SystemAction::Capture(root),
-        ) => &root.host_root,
-        Some(SystemAction::Guard(verb)) => &verb.root.host_root,
-        Some(SystemAction::Boot(verb)) => &verb.host_root,
-        // It measures, and a guardian changes the machine.
-        Some(SystemAction::Advise(verb)) => return advise::advise(verb),
-    };
-    on_machine(root, || execute(verb))
-}
-
-fn execute(verb: &SystemVerb) -> Result<u8> {
     match &verb.action {
-        None => show(&verb.show),
-        Some(SystemAction::Show(verb)) => show(verb),
-        Some(SystemAction::Tune(verb)) => tuning::tune(verb),
-        Some(SystemAction::Reset(verb)) => tuning::reset(verb),
-        Some(SystemAction::Status(verb)) => tuning::status(verb),
+        None => on_machine(&verb.show.host_root, || show(&verb.show)),
+        Some(SystemAction::Show(verb)) => on_machine(&verb.host_root, || show(verb)),
+        Some(SystemAction::Tune(verb)) => on_machine(&verb.root.host_root, || tuning::tune(verb)),
+        Some(SystemAction::Reset(verb)) => on_machine(&verb.host_root, || tuning::reset(verb)),
+        Some(SystemAction::Status(verb)) => on_machine(&verb.host_root, || tuning::status(verb)),
         Some(SystemAction::Guard(verb)) if verb.probe => Ok(exit_code::SUCCESS),
-        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.root.host_root),
+        Some(SystemAction::Guard(verb)) => {
+            on_machine(&verb.root.host_root, || host::guardian::serve(&verb.root.host_root))
+        }
+        // It measures, and a guardian changes the machine.
         Some(SystemAction::Advise(verb)) => advise::advise(verb),
-        Some(SystemAction::Boot(verb)) => boot(verb),
-        Some(SystemAction::Capture(verb)) => capture(verb),
+        Some(SystemAction::Boot(verb)) => on_machine(&verb.host_root, || boot(verb)),
+        Some(SystemAction::Capture(verb)) => on_machine(&verb.host_root, || capture(verb)),
     }
 }
 
