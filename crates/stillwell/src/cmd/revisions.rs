@@ -17,9 +17,9 @@ pub fn built(options: &RevisionOptions) -> Result<Vec<BuiltRevision>> {
     let commits = place.named(&options.revisions)?;
     let variant = |commit: &NamedCommit| place.variant(commit, options.build.as_deref());
     let built = suites::built_here(&commits.iter().map(variant).collect::<Vec<_>>());
-    let built = built.map_err(|error| match suites::is_build_failure(&error) {
-        true => error.context("--revisions: name the other commits to leave out this one"),
-        false => error,
+    let built = built.map_err(|error| match suites::build_failure(&error) {
+        Some(_) => error.context("--revisions: name the other commits to leave out this one"),
+        None => error,
     })?;
     let revision = |VariantBuild { variant, directories, git, .. }| {
         let git = git.context("a revision has no commit")?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::suites;
+use crate::cmd::suites::{self, BuildInterrupted};
 use crate::session::SessionEnd;
 use measure::{Hook, MeasurementFailure};
 use model::spec::suite::Variant;
@@ -26,15 +26,18 @@ pub enum Unmeasured {
 /// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure
 /// is attributed to program 0.
 pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
-    Ok(match suites::attempted(variant, top)? {
-        suites::BuildAttempt::Built(built) => {
-            let VariantBuild { variant, directories, git, is_relinked } = *built;
-            let git = git.context("a checkout has no commit")?;
-            Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
+    let mut built = match suites::built(std::slice::from_ref(variant), top) {
+        Ok(built) => built,
+        Err(error) if error.is::<BuildInterrupted>() => return Ok(Err(Unmeasured::Interrupted)),
+        Err(error) => {
+            let why = suites::build_failure(&error).ok_or(error)?;
+            return Ok(Err(Unmeasured::Program(0, why)));
         }
-        suites::BuildAttempt::Failed(why) => Err(Unmeasured::Program(0, why)),
-        suites::BuildAttempt::Interrupted => Err(Unmeasured::Interrupted),
-    })
+    };
+    let built = built.pop().context("the variant was not built")?;
+    let VariantBuild { variant, directories, git, is_relinked } = built;
+    let git = git.context("a checkout has no commit")?;
+    Ok(Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked)))
 }
 
 /// `Ok(())` if the session is complete, otherwise the reason. Errors: it failed, and none of its programs is to blame.

@@ -35,9 +35,7 @@ use record::{self, Readers, SuiteManifest};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
-pub use variants::{
-    BuildAttempt, BuildInterrupted, attempted, built, built_here, from_here, is_build_failure,
-};
+pub use variants::{BuildInterrupted, build_failure, built, built_here, from_here};
 
 use builds::{Builder, VariantError};
 use variants::{arms, revisions};

@@ -31,9 +31,9 @@ pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
     built(variants, &std::env::current_dir().context("cannot find the current directory")?)
 }
 
-/// Whether the error is a build that failed.
-pub fn is_build_failure(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<BuildFailure>().is_some()
+/// The end of the output of a build command, if the error is that it failed.
+pub fn build_failure(error: &anyhow::Error) -> Option<String> {
+    error.downcast_ref::<BuildFailure>().map(ToString::to_string)
 }
 
 /// ^C or SIGTERM came before the builds were there.
@@ -47,30 +47,6 @@ impl std::fmt::Display for BuildInterrupted {
 }
 
 impl std::error::Error for BuildInterrupted {}
-
-pub enum BuildAttempt {
-    Built(Box<VariantBuild>),
-    /// The build command failed; with the end of its output.
-    Failed(String),
-    /// ^C or SIGTERM came.
-    Interrupted,
-}
-
-/// Checks out and builds one variant. Errors: the revision is unknown.
-pub fn attempted(variant: &Variant, directory: &Path) -> Result<BuildAttempt> {
-    let builder = Builder::new()?;
-    let built = builds::variant(variant, directory, &builder, true);
-    if builder.was_interrupted() {
-        return Ok(BuildAttempt::Interrupted);
-    }
-    match built {
-        Ok(built) => Ok(BuildAttempt::Built(Box::new(built))),
-        Err(VariantError { error, .. }) => match error.downcast_ref::<BuildFailure>() {
-            Some(failure) => Ok(BuildAttempt::Failed(failure.to_string())),
-            None => Err(error),
-        },
-    }
-}
 
 /// A variant for each named revision, with the settings of the file's only variant.
 pub(super) fn revisions(
