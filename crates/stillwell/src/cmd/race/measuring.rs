@@ -36,14 +36,6 @@ pub(super) struct RaceMeasurer<'a> {
     n_rounds: u64,
 }
 
-/// The outcome of a round.
-pub(super) enum MeasuredRound {
-    /// The round ended, perhaps with failed arms.
-    Round(RaceLine),
-    /// ^C or SIGTERM came.
-    Interrupted,
-}
-
 impl<'a> RaceMeasurer<'a> {
     /// Errors: the script of a test cannot be read.
     pub(super) fn new(
@@ -56,14 +48,15 @@ impl<'a> RaceMeasurer<'a> {
         Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })
     }
 
-    /// Measures a round of `arms` into this record. Errors: the session cannot start, or the reference fails.
+    /// Measures a round of `arms` into this record. `None` after ^C. Errors: the session cannot start, or the reference
+    /// fails.
     pub(super) fn measure(
         &self,
         race: &Race,
         arms: &[usize],
         n_blocks: usize,
         record: PathBuf,
-    ) -> Result<MeasuredRound> {
+    ) -> Result<Option<RaceLine>> {
         let mut arms = arms.to_vec();
         // The reference comes first in a record.
         arms.sort_unstable();
@@ -94,7 +87,7 @@ impl<'a> RaceMeasurer<'a> {
                 failed = failing(&found, &rules, arms.len());
                 true
             }
-            EndReason::Interrupted => return Ok(MeasuredRound::Interrupted),
+            EndReason::Interrupted => return Ok(None),
             EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
                 let (at, why) = failure(&found, end)?;
                 failed.push((at % arms.len(), why));
@@ -109,7 +102,7 @@ impl<'a> RaceMeasurer<'a> {
         let record = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let record = record.context("a record has no name")?;
         let failed = failed.into_iter().map(|(at, why)| (arms[at], why)).collect();
-        Ok(MeasuredRound::Round(RaceLine { record, arms, failed, counts, seconds }))
+        Ok(Some(RaceLine { record, arms, failed, counts, seconds }))
     }
 
     /// Hands a finished round to the race. Errors: its times are unfit for a test.

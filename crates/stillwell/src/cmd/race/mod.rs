@@ -28,7 +28,7 @@ use render::{document, race as page, race_document};
 use search::race::{Race, RaceRules, RaceStep};
 
 use arms::RaceSuite;
-use measuring::{MeasuredRound, RaceMeasurer};
+use measuring::RaceMeasurer;
 use state::{RaceManifest, RaceState};
 
 /// The arm that runs in every block.
@@ -203,9 +203,9 @@ fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Resu
         let measured = measurer.measure(&race, arms, n_blocks, state.new_record());
         let is_interrupted = interrupt.take();
         let line = match measured {
-            Ok(MeasuredRound::Round(line)) => line,
+            Ok(Some(line)) => line,
             Err(error) if !is_interrupted => return Err(error),
-            Ok(MeasuredRound::Interrupted) | Err(_) => {
+            Ok(None) | Err(_) => {
                 interrupted("race", &state.directory);
                 return Ok(exit_code::INTERRUPTED);
             }
