@@ -5,7 +5,7 @@ mod visits;
 use anyhow::{Result, bail, ensure};
 use rustix::process::geteuid;
 
-use crate::cmd::advise::visits::{AdviceSession, Trial};
+use crate::cmd::advise::visits::{AdviceSession, Unvisited};
 use crate::cmd::print::print;
 use crate::session::drawn_seed;
 use analysis::advice::{worth, worth_taking};
@@ -17,9 +17,9 @@ use host::{Facts, Host, look};
 use measure::interrupt::Interrupt;
 use measure::noise;
 use model::spec::SystemAdvise;
-use model::values::{Clock, exit_code, read_cpu_list};
+use model::values::{exit_code, read_cpu_list};
 use record::plan::advice::{
-    AS_IT_IS, AdviceRights, AdviceStep, MissingStep, StepChange, steps, together, union,
+    AS_IT_IS, AdviceRights, AdviceStep, MissingStep, steps, together, union,
 };
 use record::plan::{HIGHEST_PRIORITY, defaults};
 use render::advice::{self as shown, Advice, MeasuredStep};
@@ -52,9 +52,9 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     }
     if let Some(step) = together(&steps) {
         match session.try_out(&step)? {
-            Trial::Done => steps.push(step),
-            Trial::Failed(why) => missing.push(MissingStep { name: step.name, why }),
-            Trial::Interrupted => return Ok(exit_code::INTERRUPTED),
+            Ok(()) => steps.push(step),
+            Err(Unvisited::Failed(why)) => missing.push(MissingStep { name: step.name, why }),
+            Err(Unvisited::Interrupted) => return Ok(exit_code::INTERRUPTED),
         }
     }
     ensure!(steps.len() > 1, "no step can be measured here: {}", reasons(&missing));
@@ -114,10 +114,10 @@ fn try_out(
     let mut works = Vec::new();
     for step in std::mem::take(steps) {
         match session.try_out(&step)? {
-            Trial::Done => works.push(step),
-            Trial::Interrupted => return Ok(Some(exit_code::INTERRUPTED)),
-            Trial::Failed(why) if step.changes.is_empty() => bail!("{why}"),
-            Trial::Failed(why) => missing.push(MissingStep { name: step.name, why }),
+            Ok(()) => works.push(step),
+            Err(Unvisited::Interrupted) => return Ok(Some(exit_code::INTERRUPTED)),
+            Err(Unvisited::Failed(why)) if step.changes.is_empty() => bail!("{why}"),
+            Err(Unvisited::Failed(why)) => missing.push(MissingStep { name: step.name, why }),
         }
     }
     *steps = works;
@@ -170,12 +170,4 @@ fn cpu(
     let quietest = noise::quietest_of(host, allowed.clone(), interrupt)?;
     // Most interrupts go to the first CPU.
     Ok(quietest.iter().find(|cpu| **cpu != 0).or(allowed.last()).copied())
-}
-
-fn needs_shield(step: &AdviceStep) -> bool {
-    step.changes.contains(&StepChange::Shield)
-}
-
-fn clock(verb: &SystemAdvise) -> Clock {
-    verb.clock.unwrap_or_default()
 }

@@ -8,7 +8,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stats::Stream;
 use tempfile::TempDir;
 
-use crate::cmd::advise::{clock, needs_shield};
 use crate::cmd::run_session::measure_quietly;
 use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
@@ -19,7 +18,7 @@ use model::spec::{RunSpec, RunVerb, SystemAdvise};
 use model::values::metric::Metric;
 use model::words::in_words;
 use record::plan::Terms;
-use record::plan::advice::AdviceStep;
+use record::plan::advice::{AdviceStep, StepChange};
 use record::{EndReason, Record};
 use render::failure::{Quote, explain as explain_failure};
 use render::units::short_time;
@@ -38,8 +37,8 @@ const BLOCKS_MAX: u64 = 60;
 /// Separates the random stream of the order from others.
 const ORDER_STREAM: u64 = 0x6a09_e667_f3bc_c908;
 
-pub enum Trial {
-    Done,
+/// Why a visit has no times.
+pub enum Unvisited {
     /// The step is not possible here, with the reason.
     Failed(String),
     Interrupted,
@@ -91,15 +90,14 @@ impl<'a> AdviceSession<'a> {
     }
 
     /// Takes a step once, to see whether it works and how long it takes.
-    pub fn try_out(&mut self, step: &AdviceStep) -> Result<Trial> {
+    pub fn try_out(&mut self, step: &AdviceStep) -> Result<Result<(), Unvisited>> {
         let is_first = step.changes.is_empty();
         let started_ns = monotonic_ns();
         let visit = self.visit(step, 0, if is_first { TRIAL_RUNS } else { 2 })?;
         let took_ns = monotonic_ns() - started_ns;
         let visit = match visit {
-            Visited::Runs(visit) => visit,
-            Visited::Failed(why) => return Ok(Trial::Failed(why)),
-            Visited::Interrupted => return Ok(Trial::Interrupted),
+            Ok(visit) => visit,
+            Err(why) => return Ok(Err(why)),
         };
         let longest_ns = visit.times_ns.iter().copied().fold(0.0, f64::max) as u64;
         if is_first {
@@ -108,7 +106,7 @@ impl<'a> AdviceSession<'a> {
         // The warm-up is a run too.
         let n_runs = visit.times_ns.len() as u64 + 1;
         self.beside_ns.push(took_ns.saturating_sub(n_runs * longest_ns));
-        Ok(Trial::Done)
+        Ok(Ok(()))
     }
 
     /// Decides how many runs a visit has and how many blocks there are.
@@ -148,12 +146,12 @@ impl<'a> AdviceSession<'a> {
             let mut block: Vec<Option<AdviceVisit>> = vec![None; steps.len()];
             for (place, step) in order.into_iter().enumerate() {
                 match self.visit(&steps[step], place, self.n_runs)? {
-                    Visited::Runs(visit) => block[step] = Some(visit),
-                    Visited::Interrupted => {
+                    Ok(visit) => block[step] = Some(visit),
+                    Err(Unvisited::Interrupted) => {
                         bar.finish_and_clear();
                         return Ok(true);
                     }
-                    Visited::Failed(why) => anyhow::bail!("{}: {why}", steps[step].name),
+                    Err(Unvisited::Failed(why)) => anyhow::bail!("{}: {why}", steps[step].name),
                 }
             }
             for (visits, visit) in self.visits.iter_mut().zip(block) {
@@ -177,9 +175,15 @@ impl<'a> AdviceSession<'a> {
     }
 
     /// One visit of a step: a warm-up, then runs.
-    fn visit(&self, step: &AdviceStep, place: usize, n_runs: u32) -> Result<Visited> {
+    fn visit(
+        &self,
+        step: &AdviceStep,
+        place: usize,
+        n_runs: u32,
+    ) -> Result<Result<AdviceVisit, Unvisited>> {
+        let failed = |why: String| Ok(Err(Unvisited::Failed(why)));
         if self.interrupt.take() {
-            return Ok(Visited::Interrupted);
+            return Ok(Err(Unvisited::Interrupted));
         }
         let path = self.directory.path().join("visit.swell");
         let verb = self.run_verb(step, n_runs, path.clone());
@@ -189,23 +193,24 @@ impl<'a> AdviceSession<'a> {
         let (end, isolation) = match measured {
             Ok((_, end, isolation)) => (end, isolation),
             // ^C came while the guardian tuned.
-            Err(_) if self.interrupt.take() => return Ok(Visited::Interrupted),
-            Err(error) => return Ok(Visited::Failed(in_words(&error))),
+            Err(_) if self.interrupt.take() => return Ok(Err(Unvisited::Interrupted)),
+            Err(error) => return failed(in_words(&error)),
         };
         if end.reason == EndReason::Interrupted || self.interrupt.take() {
-            return Ok(Visited::Interrupted);
+            return Ok(Err(Unvisited::Interrupted));
         }
         let record = record?;
         if let Some(failure) = &end.failure {
-            return Ok(Visited::Failed(explain_failure(&record, failure, Quote::Here)));
+            return failed(explain_failure(&record, failure, Quote::Here));
         }
-        if needs_shield(step) && !isolation.as_ref().is_some_and(|it| it.how.is_shield()) {
-            return Ok(Visited::Failed(no_shield(isolation)));
+        let needs_shield = step.changes.contains(&StepChange::Shield);
+        if needs_shield && !isolation.as_ref().is_some_and(|it| it.how.is_shield()) {
+            return failed(no_shield(isolation));
         }
-        Ok(match times(&record, place, clock(self.verb)) {
-            Some(visit) => Visited::Runs(visit),
-            None => Visited::Failed("its runs have no times".into()),
-        })
+        match times(&record, place, self.verb.clock.unwrap_or_default()) {
+            Some(visit) => Ok(Ok(visit)),
+            None => failed("its runs have no times".into()),
+        }
     }
 
     /// The options of a visit's session.
@@ -220,12 +225,6 @@ impl<'a> AdviceSession<'a> {
         step.apply(&mut spec.process, &mut spec.hooks.cold_cache);
         RunVerb::of(spec, &self.verb.root.host_root)
     }
-}
-
-enum Visited {
-    Runs(AdviceVisit),
-    Failed(String),
-    Interrupted,
 }
 
 fn no_shield(isolation: Option<Isolation>) -> String {
