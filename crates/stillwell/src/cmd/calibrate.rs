@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use stats::sequential::{SAME_TAIL, hidden_tail_pairs};
 
-use crate::cmd::print::print;
+use crate::cmd::print::{bar, print};
 use crate::cmd::run_session;
 use crate::session;
 use analysis::calibrate::{
@@ -49,7 +48,9 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         with_tails: true,
         seed,
     };
-    let bar = progress(u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64, verb.json);
+    let n_experiments = u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64;
+    let template = "replaying experiments {bar:20} {percent} %  {eta} left";
+    let bar = bar(Some(n_experiments), template, verb.json);
     let clock = session::LineClock::start();
     let is_logged = bar.is_hidden() && !verb.json;
     let calibration = replay(&times_ns, pace_ns, &settings, || {
@@ -115,15 +116,6 @@ fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
     let started = |at: Option<&usize>| at.map_or(0, |&index| rows.started_ns(index));
     let span_ns = started(timed.last()).saturating_sub(started(timed.first()));
     Ok((times, span_ns as f64 / (timed.len() - 1) as f64))
-}
-
-fn progress(n: u64, is_json: bool) -> ProgressBar {
-    let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(n), target);
-    let style =
-        ProgressStyle::with_template("replaying experiments {bar:20} {percent} %  {eta} left");
-    bar.set_style(style.expect("the template is constant"));
-    bar
 }
 
 fn print_calibration(

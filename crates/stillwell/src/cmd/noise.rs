@@ -4,11 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use formats::Detail;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
-use crate::cmd::print::print;
+use crate::cmd::print::{bar, print};
 use analysis::ledger::record_ledger;
 use analysis::{Disturbance, Neighbours};
 use host::{self, Host, terminal};
@@ -84,7 +83,10 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     );
     let interrupt = Interrupt::catch()?;
     let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace };
-    let bar = progress(length_ns, verb.json);
+    // The thread that draws it wakes for the traces anyway.
+    let template = "watching the CPUs for {prefix}, {elapsed} so far; ^C ends it";
+    let bar = bar(None, template, verb.json);
+    bar.set_prefix(short_time(length_ns as f64));
     let mut result = noise::watch(&host, &asked, &interrupt, || bar.tick())?;
     bar.finish_and_clear();
     // A signal ends the program while it waits for the reader of a FIFO.
@@ -109,18 +111,6 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     // The report is shown even if the raw data cannot be written.
     written?;
     Ok(if result.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
-}
-
-/// A bar of the elapsed time. The thread that draws it wakes for the traces anyway.
-fn progress(length_ns: u64, is_json: bool) -> ProgressBar {
-    let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(None, target);
-    let style = ProgressStyle::with_template(
-        "watching the CPUs for {prefix}, {elapsed} so far; ^C ends it",
-    );
-    bar.set_style(style.expect("the template is constant"));
-    bar.set_prefix(short_time(length_ns as f64));
-    bar
 }
 
 /// The named CPUs, or all that this process may use.

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stats::Stream;
 use tempfile::TempDir;
 
+use crate::cmd::print::bar;
 use crate::cmd::run_session::measure_quietly;
 use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
@@ -139,7 +139,8 @@ impl<'a> AdviceSession<'a> {
     /// Visits all steps in random order, block by block. Returns whether ^C came. Errors: a step that worked at first
     /// fails now, or a record cannot be read.
     pub fn measure(&mut self, steps: &[AdviceStep]) -> Result<bool> {
-        let bar = self.progress();
+        let template = "block {pos} of {len} {bar:20} {eta} left";
+        let bar = bar(Some(self.n_blocks), template, self.verb.json);
         for _ in 0..self.n_blocks {
             let mut order: Vec<usize> = (0..steps.len()).collect();
             self.stream.shuffle(&mut order);
@@ -161,17 +162,6 @@ impl<'a> AdviceSession<'a> {
         }
         bar.finish_and_clear();
         Ok(false)
-    }
-
-    /// A progress bar that is drawn between blocks.
-    fn progress(&self) -> ProgressBar {
-        let is_hidden = self.verb.json;
-        let target =
-            if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(self.n_blocks), target);
-        let style = ProgressStyle::with_template("block {pos} of {len} {bar:20} {eta} left");
-        bar.set_style(style.expect("the template is constant"));
-        bar
     }
 
     /// One visit of a step: a warm-up, then runs.

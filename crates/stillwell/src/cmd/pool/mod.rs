@@ -11,12 +11,11 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use indicatif::{ProgressBar, ProgressStyle};
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
 use crate::cmd::pool::task::JobEnd;
-use crate::cmd::print::print;
+use crate::cmd::print::{bar, print};
 use crate::session::drawn_seed;
 use analysis::pool as evidence;
 use analysis::pool::{PoolEvidence, PoolLine};
@@ -216,7 +215,8 @@ fn watch(pool: &Pool) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let n_tasks = pool.manifest.tasks.len();
     let is_slurm = matches!(pool.manifest.engine, JobQueue::Slurm { .. });
-    let bar = progress(n_tasks);
+    let is_hidden = !std::io::stderr().is_terminal();
+    let bar = bar(Some(n_tasks as u64), "{bar:20} {pos} of {len} tasks  {msg}", is_hidden);
     let mut asked_ns = None;
     loop {
         let n_done = progress::done(pool)?.len();
@@ -251,16 +251,6 @@ fn watch(pool: &Pool) -> Result<u8> {
     let now = look(pool)?;
     print(&shown::status(pool, &now))?;
     Ok(if now.n(TaskState::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
-}
-
-fn progress(n_tasks: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(n_tasks as u64);
-    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} tasks  {msg}");
-    bar.set_style(style.expect("the template is constant"));
-    bar
 }
 
 fn resume(pool: &Pool) -> Result<u8> {
