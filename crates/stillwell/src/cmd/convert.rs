@@ -1,10 +1,10 @@
 //! `convert`: a file in another format, with other benchmarks or metadata.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use formats::{BenchmarkValues, Detail, FileFormat, Results, edit};
+use formats::{BenchmarkValues, Detail, Results, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
@@ -33,10 +33,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     let mut opened = together(verb)?;
     let to = to(verb);
     if !verb.edits.is_empty() {
-        let (path, created, format) = about_file(&opened);
-        let mut results = opened.into_results();
-        edit(&mut results, &verb.edits)?;
-        opened = InputFile::from_results(&path, results, created, format);
+        opened = opened.changed(|results| edit(results, &verb.edits))?;
     }
     match to {
         WriteFormat::Record => record(verb, opened),
@@ -86,21 +83,18 @@ fn together(verb: &ConvertVerb) -> Result<InputFile> {
     if all.len() == 0 {
         return Ok(first);
     }
-    let (path, created, mut format) = about_file(&first);
-    let mut results = first.into_results();
-    for other in all {
-        let other = other?;
-        other.tell_unread();
-        format = format.filter(|_| format == other.format());
-        let shown = other.path.display().to_string();
-        edit::add(&mut results, other.into_results())
-            .with_context(|| format!("cannot add {shown} to {}", path.display()))?;
-    }
-    Ok(InputFile::from_results(&path, results, created, format))
-}
-
-fn about_file(opened: &InputFile) -> (PathBuf, String, Option<FileFormat>) {
-    (opened.path.clone(), opened.created().to_owned(), opened.format())
+    let path = first.path.display().to_string();
+    first.changed(|results| {
+        for other in all {
+            let other = other?;
+            other.tell_unread();
+            let shown = other.path.display().to_string();
+            let other = other.into_results();
+            results.format = results.format.filter(|_| results.format == other.format);
+            edit::add(results, other).with_context(|| format!("cannot add {shown} to {path}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// Takes out the benchmarks that a format cannot hold, and reports them. If none is left, the writer says why.

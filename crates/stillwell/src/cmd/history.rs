@@ -151,7 +151,7 @@ fn results_of(
     is_revision_given: bool,
 ) -> Result<(Vec<BenchmarkResult>, RecordOrigin)> {
     let file = opened.path.display().to_string();
-    let FileContent::Foreign(results, _) = &opened.content else {
+    let FileContent::Foreign(results) = &opened.content else {
         let record = opened.into_record()?;
         let results = extract::results(&record, &analysis::analyse(&record));
         return Ok((results, extract::origin(&record, &file)));

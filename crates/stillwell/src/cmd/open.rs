@@ -18,7 +18,7 @@ use analysis::convert::to_record::{self, ImportOptions};
 use analysis::files::ComparedFile;
 use analysis::suite::merge;
 use analysis::{launches, select};
-use formats::{Detail, FileFormat, ReadOptions, Results, limit_unpacked};
+use formats::{Detail, ReadOptions, Results, limit_unpacked};
 use host::{Host, memory_limit_bytes, terminal};
 use model::spec::FilesVerb;
 use model::spec::input::InputOptions;
@@ -40,8 +40,8 @@ pub struct InputFile {
 pub enum FileContent {
     /// One of our own records.
     Own(Box<Record>),
-    /// The results of another program in this format, or of a changed record.
-    Foreign(Results, Option<FileFormat>),
+    /// The results of another program, or of a changed record.
+    Foreign(Results),
 }
 
 /// Opens a path, `-` for standard input, or a directory of criterion or asv. Errors: the file cannot be read, its
@@ -106,28 +106,16 @@ impl InputFile {
     pub fn into_record_with(self, about: ImportOptions) -> Result<Record> {
         match self.content {
             FileContent::Own(record) => Ok(launches::gather(*record)),
-            FileContent::Foreign(results, format) => {
-                imported(&self.path, self.created, &results, format, about)
-            }
+            FileContent::Foreign(results) => imported(&self.path, self.created, &results, about),
         }
     }
 
-    /// An input file with changed results.
-    pub fn from_results(
-        path: &Path,
-        results: Results,
-        created: String,
-        format: Option<FileFormat>,
-    ) -> Self {
-        Self { path: path.into(), content: FileContent::Foreign(results, format), created }
-    }
-
-    /// The format, unless it is our own.
-    pub fn format(&self) -> Option<FileFormat> {
-        match &self.content {
-            FileContent::Own(_) => None,
-            FileContent::Foreign(_, format) => *format,
-        }
+    /// This file with changed results.
+    pub fn changed(self, change: impl FnOnce(&mut Results) -> Result<()>) -> Result<Self> {
+        let (path, created) = (self.path.clone(), self.created.clone());
+        let mut results = self.into_results();
+        change(&mut results)?;
+        Ok(Self { path, content: FileContent::Foreign(results), created })
     }
 
     pub fn created(&self) -> &str {
@@ -136,7 +124,7 @@ impl InputFile {
 
     /// Reports unreadable benchmarks, for verbs that do not show the file's notes.
     pub fn tell_unread(&self) {
-        let FileContent::Foreign(results, _) = &self.content else { return };
+        let FileContent::Foreign(results) = &self.content else { return };
         for said in results.unread_in_words() {
             terminal::say_bare(format!("note: {}: {said}", self.path.display()));
         }
@@ -152,7 +140,7 @@ impl InputFile {
                 plan.has_benchmarks()
                     || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()))
             }
-            FileContent::Foreign(results, _) => !results.are_commands,
+            FileContent::Foreign(results) => !results.are_commands,
         }
     }
 
@@ -163,9 +151,9 @@ impl InputFile {
                 let results = of_record::results(&record);
                 Ok((launches::gather(*record), results))
             }
-            FileContent::Foreign(results, format) => {
-                let (path, about) = (&self.path, ImportOptions::default());
-                Ok((imported(path, self.created, &results, format, about)?, results))
+            FileContent::Foreign(results) => {
+                let about = ImportOptions::default();
+                Ok((imported(&self.path, self.created, &results, about)?, results))
             }
         }
     }
@@ -173,14 +161,14 @@ impl InputFile {
     pub fn into_results(self) -> Results {
         match self.content {
             FileContent::Own(record) => of_record::results(&record),
-            FileContent::Foreign(results, _) => results,
+            FileContent::Foreign(results) => results,
         }
     }
 
     pub fn into_compared(self) -> ComparedFile {
         match self.content {
             FileContent::Own(record) => ComparedFile::from_record(*record),
-            FileContent::Foreign(results, _) => ComparedFile::from_results(results),
+            FileContent::Foreign(results) => ComparedFile::from_results(results),
         }
     }
 
@@ -188,13 +176,13 @@ impl InputFile {
     pub fn results(&self) -> Results {
         match &self.content {
             FileContent::Own(record) => of_record::results(record),
-            FileContent::Foreign(results, _) => results.clone(),
+            FileContent::Foreign(results) => results.clone(),
         }
     }
 
     fn select(&mut self, names: &[String]) -> Result<()> {
         match &mut self.content {
-            FileContent::Foreign(results, _) => formats::edit::include_benchmarks(results, names),
+            FileContent::Foreign(results) => formats::edit::include_benchmarks(results, names),
             FileContent::Own(record) => select::arms(record, names),
         }
     }
@@ -205,12 +193,11 @@ fn imported(
     path: &Path,
     created: String,
     results: &Results,
-    format: Option<FileFormat>,
     about: ImportOptions,
 ) -> Result<Record> {
     let about = ImportOptions {
         file: path.display().to_string(),
-        from: format.map_or_else(|| "stillwell".into(), |format| format.key().into()),
+        from: results.format.map_or_else(|| "stillwell".into(), |format| format.key().into()),
         created,
         command_line: command_line(),
         ..about
@@ -250,7 +237,7 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
         return read_stream(path, stdin, options, detail).context("standard input");
     }
     if path.is_dir() {
-        return foreign(formats::read(path, read_options(options, detail))?);
+        return Ok(FileContent::Foreign(formats::read(path, read_options(options, detail))?));
     }
     let mut file = File::open(path).with_context(cannot_read)?;
     let kind = file.metadata().with_context(cannot_read)?.file_type();
@@ -284,12 +271,8 @@ fn read_stream(
     if options.format.is_none() && from.fill_buf()?.starts_with(START.as_bytes()) {
         return Ok(FileContent::Own(Box::new(Record::stream(path, from)?)));
     }
-    foreign(formats::read_from(from, path, read_options(options, detail))?)
-}
-
-fn foreign(results: Results) -> Result<FileContent> {
-    let format = results.format;
-    Ok(FileContent::Foreign(results, format))
+    let results = formats::read_from(from, path, read_options(options, detail))?;
+    Ok(FileContent::Foreign(results))
 }
 
 /// Options for reading the files of other programs.

@@ -37,7 +37,7 @@ fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> 
 
 /// Prints the metadata of a file without values. Returns whether it was one.
 fn without_values(opened: &InputFile) -> Result<bool> {
-    let FileContent::Foreign(results, _) = &opened.content else { return Ok(false) };
+    let FileContent::Foreign(results) = &opened.content else { return Ok(false) };
     let is_it = results.benchmarks.iter().all(|it| it.values.is_empty());
     if is_it {
         print(&of_results::summaries(results))?;
