@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::cmd::git::{git, git_with, unshallow_remedy};
-use model::spec::suite::{Build, LinkOrder, Variant};
+use model::spec::suite::{Build, Variant};
 use model::words::in_words;
 
 /// Digits of an abbreviated commit.
@@ -210,7 +210,7 @@ impl Place {
             "" => command.to_owned(),
             prefix => format!("cd {} && {{ {command}\n}}", shell_words::quote(prefix)),
         };
-        Build { command, link_order: LinkOrder::AsBuilt, builds: None, source: None }
+        Build { command, ..Build::default() }
     }
 }
 

@@ -40,11 +40,8 @@ pub struct SuiteCommands {
 /// A program as a variant of a suite; its commands begin with `prefix`.
 pub fn prefixed(name: &str, prefix: &str) -> VariantBuild {
     let (name, prefix) = (name.to_owned(), Some(prefix.to_owned()));
-    bare(Variant { name, prefix, ..Variant::default() })
-}
-
-fn bare(variant: Variant) -> VariantBuild {
-    VariantBuild { variant, directories: Vec::new(), git: None, is_relinked: false }
+    let variant = Variant { name, prefix, ..Variant::default() };
+    VariantBuild { variant, ..VariantBuild::default() }
 }
 
 impl KeptSuite {
@@ -86,7 +83,7 @@ impl KeptSuite {
 
     /// The commands of these programs. Errors: see [`Self::names`].
     pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
-        let nothing = [bare(Variant::default())];
+        let nothing = [VariantBuild::default()];
         let programs = if programs.is_empty() { &nothing } else { programs };
         let candidates = self.candidates(programs)?;
         let mut session = Together::default();

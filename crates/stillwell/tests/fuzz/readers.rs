@@ -86,9 +86,7 @@ pub fn suite(bytes: &[u8]) {
         Ok(file) => {
             let planned = |variant: &SuiteItem<Variant>| VariantBuild {
                 variant: Variant::clone(variant),
-                directories: Vec::new(),
-                git: None,
-                is_relinked: false,
+                ..VariantBuild::default()
             };
             let planned: Vec<VariantBuild> = file.variants.iter().map(planned).collect();
             drop(candidates(text, &file, &planned, "/"));

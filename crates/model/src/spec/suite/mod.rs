@@ -69,7 +69,7 @@ pub struct Variant {
 }
 
 /// How a variant is built, before anything is measured.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Executed by a shell in the checkout of `revision`, or in a copy of `source` for each build.

@@ -24,7 +24,7 @@ const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
 const NO_INPUT: &str = "null";
 
 /// A variant with its checkout and build.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VariantBuild {
     /// The variant's table in the file.
     pub variant: Variant,

@@ -9,7 +9,7 @@ use crate::cmd::git::{git, unshallow_remedy};
 use crate::cmd::suites;
 use host::terminal;
 use model::spec::GateVerb;
-use model::spec::suite::{Build, LinkOrder, Variant};
+use model::spec::suite::{Build, Variant};
 
 use super::SIDES;
 
@@ -71,16 +71,11 @@ impl Trees {
             let note = "note: some changes are not committed; the gate measures HEAD without them";
             terminal::say_bare(note);
         }
-        let build = verb.build.as_ref().map(|command| Build {
-            command: command.clone(),
-            link_order: LinkOrder::AsBuilt,
-            builds: None,
-            source: None,
-        });
+        let build = |command: &String| Build { command: command.clone(), ..Build::default() };
         let variant = |(name, revision): (&&str, &String)| Variant {
             name: (**name).to_owned(),
             revision: Some(revision.clone()),
-            build: build.clone(),
+            build: verb.build.as_ref().map(build),
             ..Variant::default()
         };
         let variants: Vec<Variant> = SIDES.iter().zip([&base, &head]).map(variant).collect();

@@ -280,9 +280,7 @@ impl SuiteDocument {
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
-            directories: Vec::new(),
-            git: None,
-            is_relinked: false,
+            ..VariantBuild::default()
         };
         let planned: Vec<VariantBuild> = self.file.variants.iter().map(planned).collect();
         let is_needed = |candidate: &Candidate| {

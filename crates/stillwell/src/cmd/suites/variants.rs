@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::commits::{NamedCommit, Place};
 use crate::cmd::suites::builds::{self, BuildFailure, Builder, VariantError};
 use model::spec::RevisionOptions;
-use model::spec::suite::{Build, LinkOrder, SuiteFile, SuiteItem, Variant};
+use model::spec::suite::{Build, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
 use record::plan::suite::VariantBuild;
 
@@ -73,14 +73,8 @@ pub(super) fn revisions(
     let variant = commits.map(|NamedCommit { name, id }| {
         let mut variant = Variant { name, revision: Some(id), ..known.clone() };
         if let Some(command) = &options.build {
-            let build = Build {
-                command: command.clone(),
-                link_order: LinkOrder::AsBuilt,
-                builds: None,
-                source: None,
-            };
-            variant.build =
-                Some(Build { command: command.clone(), ..known.build.clone().unwrap_or(build) });
+            let build = known.build.clone().unwrap_or_default();
+            variant.build = Some(Build { command: command.clone(), ..build });
         }
         variant.into()
     });
