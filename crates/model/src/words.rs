@@ -57,6 +57,14 @@ pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
+/// The words of a command line as one command. A single word has its arguments already.
+pub fn one_command(words: &[String]) -> String {
+    match words {
+        [only] => only.clone(),
+        words => shell_words::join(words),
+    }
+}
+
 /// The text of [`in_prose`] for a user of `run`.
 pub fn in_words(error: &anyhow::Error) -> String {
     in_prose(error).to_string()

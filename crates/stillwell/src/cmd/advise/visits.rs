@@ -16,7 +16,7 @@ use measure::interrupt::Interrupt;
 use model::spec::run::Style;
 use model::spec::{RunSpec, RunVerb, SystemAdvise};
 use model::values::metric::Metric;
-use model::words::in_words;
+use model::words::{in_words, one_command};
 use record::plan::Terms;
 use record::plan::advice::{AdviceStep, StepChange};
 use record::{EndReason, Record};
@@ -62,14 +62,10 @@ pub struct AdviceSession<'a> {
 impl<'a> AdviceSession<'a> {
     /// Errors: there is no temporary directory for its records.
     pub fn new(verb: &'a SystemAdvise, seed: u64, interrupt: &'a Interrupt) -> Result<Self> {
-        let command = match &verb.command[..] {
-            [command] => command.clone(),
-            words => shell_words::join(words),
-        };
         Ok(Self {
             verb,
             interrupt,
-            command,
+            command: one_command(&verb.command),
             directory: TempDir::new().context("cannot make a temporary directory")?,
             stream: Stream::new(seed ^ ORDER_STREAM),
             run_ns: 0,

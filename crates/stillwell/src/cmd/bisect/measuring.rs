@@ -18,7 +18,7 @@ use model::spec::run::OutputOptions;
 use model::spec::suite::LinkOrder;
 use model::spec::{BisectVerb, RunSpec, RunVerb};
 use model::values::Percent;
-use model::words::in_words;
+use model::words::{in_words, one_command};
 use record::plan::{ArmTerms, BuiltRevision, Ending, Terms, defaults};
 use render::one_line;
 use search::bisection::{Commit, Relation};
@@ -223,7 +223,7 @@ impl<'a> BisectMeasurer<'a> {
 
     fn session(&self, record: PathBuf) -> RunVerb {
         let verb = self.verb;
-        let mut spec = RunSpec { commands: vec![command_of(verb)], ..RunSpec::default() };
+        let mut spec = RunSpec { commands: vec![one_command(&verb.command)], ..RunSpec::default() };
         spec.arms.shell.clone_from(&verb.shell);
         spec.length.stop.budget = Some(verb.budget.unwrap_or(defaults::BISECT_BUDGET));
         spec.length.seed = Some(self.seed);
@@ -239,13 +239,6 @@ impl<'a> BisectMeasurer<'a> {
     /// Another stream of random choices for the next session.
     pub(super) fn reseed(&mut self, n: u64) {
         self.seed = self.seed.wrapping_add(n) & 0xffff_ffff;
-    }
-}
-
-fn command_of(verb: &BisectVerb) -> String {
-    match verb.command.as_slice() {
-        [only] => only.clone(),
-        words => shell_words::join(words),
     }
 }
 

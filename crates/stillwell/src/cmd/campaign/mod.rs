@@ -22,6 +22,7 @@ use model::spec::campaign::{
     CampaignAction, CampaignNew, CampaignReport, CampaignStatus, CampaignVerb,
 };
 use model::values::exit_code;
+use model::words::one_command;
 use render::campaign as page;
 use render::{campaign_document as documents, document};
 use search::campaign::{CampaignEvent, Program};
@@ -72,7 +73,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
     };
     let command = match &options.new.program {
         Some(program) => program.clone(),
-        None => command_line(&options.new.command),
+        None => one_command(&options.new.command),
     };
     let here = std::path::absolute(".").context("cannot find the current directory")?;
     let digest = if commit.is_none() { digest_of(&command, &here) } else { None };
@@ -119,13 +120,6 @@ fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> 
         );
     }
     Ok(())
-}
-
-fn command_line(words: &[String]) -> String {
-    match words {
-        [only] => only.clone(),
-        words => shell_words::join(words),
-    }
 }
 
 fn status(verb: &CampaignStatus) -> Result<u8> {

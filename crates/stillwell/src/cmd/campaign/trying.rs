@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use stats::online::level_of_each;
 
+use crate::cmd::campaign::HELD_BACK;
 use crate::cmd::campaign::folder::{CampaignFolder, keep_last_commit};
 use crate::cmd::campaign::measuring::{
     CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
 };
-use crate::cmd::campaign::{HELD_BACK, command_line};
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
 use crate::cmd::step_directory::digest_of;
@@ -19,7 +19,7 @@ use host::terminal;
 use measure::clock::monotonic_ns;
 use model::spec::campaign::CampaignTry;
 use model::values::{TimeSpan, exit_code};
-use model::words::in_words;
+use model::words::{in_words, one_command};
 use record::Record;
 use record::fair_play::AuditReport;
 use render::campaign as page;
@@ -125,7 +125,7 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
     let current = work.campaign.current();
     let command = match verb.command.as_slice() {
         [] => current.command.clone(),
-        words => command_line(words),
+        words => one_command(words),
     };
     let commit = match (&verb.revision, &verb.patch, place) {
         (None, None, _) => current.commit.clone(),
