@@ -35,7 +35,8 @@ const MARGIN: f64 = PACE_MAX;
 /// Largest share of the budget that is kept for counts, where times could decide too.
 const SHARE: f64 = 0.6;
 /// Share of the error rate for times. Counts that need a test are so sharp that a small share suffices.
-const ALPHA_OF_TIMES: f64 = 0.9;
+pub(super) const ALPHA_OF_TIMES: f64 = 0.9;
+
 /// A gate's division of time and error rate.
 pub(super) struct Counting {
     pub counter: InstructionCounter,
@@ -111,15 +112,6 @@ impl Counting {
             }
         }
         pairs.retain(|pair| !pair.common[0].is_empty());
-    }
-
-    /// The error rate of the times, in percent.
-    pub(super) fn alpha_of_times(alpha_pct: f64) -> f64 {
-        alpha_pct * ALPHA_OF_TIMES
-    }
-
-    pub(super) fn alpha_beside_times(alpha_pct: f64) -> f64 {
-        alpha_pct * (1.0 - ALPHA_OF_TIMES)
     }
 
     /// Counts the instructions of all benchmarks, or only of those with undecided times, in the rest of the budget. What is

@@ -37,7 +37,7 @@ use render::gate_result::GateResult;
 use render::pull_request;
 
 use countable::Timed;
-use counting::{Counting, CountingLimits, Work};
+use counting::{ALPHA_OF_TIMES, Counting, CountingLimits, Work};
 use pairs::{Changes, Pair};
 use suite::{SuiteRequest, measure};
 use trees::Trees;
@@ -110,7 +110,7 @@ impl Measured {
         let reserved = counting.filter(|_| kept_ns > 0);
         let request = SuiteRequest {
             budget_ns: time_budget_ns,
-            alpha_pct: reserved.map_or(alpha_pct, |_| Counting::alpha_of_times(alpha_pct)),
+            alpha_pct: reserved.map_or(alpha_pct, |_| alpha_pct * ALPHA_OF_TIMES),
             directory: &directory,
             has_directory: false,
             counter: None,
@@ -125,7 +125,7 @@ impl Measured {
         if let Some(counting) = counting.filter(|_| is_answer(code)) {
             // The time of the analysis is not taken from the counts.
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
-            let alpha_pct = Counting::alpha_beside_times(alpha_pct);
+            let alpha_pct = alpha_pct * (1.0 - ALPHA_OF_TIMES);
             let limits = CountingLimits { left_ns, alpha_pct, directory: &timed.record.path };
             let all = Timed::of(&timed.record, timed, fail_on(verb).limit());
             measured.work = counting.count(verb, trees, changes, all, limits)?;
