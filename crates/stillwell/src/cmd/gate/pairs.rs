@@ -205,7 +205,6 @@ impl Changes {
         let has = |list: &[ProgramBenchmark], it: &ProgramBenchmark| {
             list.iter().any(|other| other.name == it.name)
         };
-        let is_command = files.iter().all(Option::is_none);
         if let Some(same) = self.list_unchanged(finder, files)? {
             // A test program without benchmarks does not matter.
             same.extend(has_some(listed(0)).then(|| name.into()));
@@ -257,9 +256,9 @@ impl Changes {
                 self.gone.extend(gone.iter().map(of));
                 self.new.extend(added.iter().map(of));
                 let common = [old, new];
-                let files = [files[0].cloned(), files[1].cloned()];
-                let [old, new] = files;
-                let files = if is_command { None } else { old.zip(new).map(<[PathBuf; 2]>::from) };
+                // A command has no files.
+                let [old, new] = files.map(|file| file.cloned());
+                let files = old.zip(new).map(<[PathBuf; 2]>::from);
                 if !common[0].is_empty() {
                     self.pairs.push(Pair { name: name.into(), files, common, listing, no_counts });
                 }
