@@ -49,7 +49,7 @@ pub fn variant(
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
         if is_needed && !directory.is_dir() {
             let text = format!("`cwd`: there is no directory {}", directory.display());
-            return Err(BuildFailure::new(text).into());
+            return Err(BuildFailure(text).into());
         }
         let shown = directory.to_str().map(str::to_owned);
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
@@ -86,13 +86,7 @@ fn roots(
 
 /// A commit that cannot be built. Other errors are not the commit's fault.
 #[derive(Debug)]
-pub struct BuildFailure(String);
-
-impl BuildFailure {
-    pub fn new(why: String) -> Self {
-        Self(why)
-    }
-}
+pub struct BuildFailure(pub String);
 
 impl std::fmt::Display for BuildFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

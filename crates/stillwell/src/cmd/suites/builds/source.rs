@@ -84,7 +84,7 @@ pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
     }
     if path.join(".gitmodules").exists() {
         let advice = "its submodules (`git config submodule.NAME.update none` leaves one out that is not needed)";
-        let wrong = |error: anyhow::Error| BuildFailure::new(in_words(&error.context(advice)));
+        let wrong = |error: anyhow::Error| BuildFailure(in_words(&error.context(advice)));
         submodules(path).map_err(wrong)?;
     }
     Ok(())

@@ -197,7 +197,7 @@ impl BuildTree<'_> {
             status,
             path.display()
         );
-        Err(BuildFailure::new(text).into())
+        Err(BuildFailure(text).into())
     }
 }
 
