@@ -91,6 +91,15 @@ impl Place {
         Ok(commits)
     }
 
+    /// The only commit of an option `--revision`. Errors: it is unknown, or a range.
+    pub fn only(&self, revision: &str) -> Result<String> {
+        let named = self.named(&[revision.to_owned()])?;
+        let [one] = named.as_slice() else {
+            bail!("--revision names one commit, and {revision} several")
+        };
+        Ok(one.id.clone())
+    }
+
     /// The id of a revision. Errors: there is no such commit.
     pub fn commit(&self, revision: &str) -> Result<String> {
         let wanted = format!("{revision}^{{commit}}");

@@ -60,17 +60,8 @@ fn begin(new: CampaignNew) -> Result<u8> {
         "--fresh does not go with --build: each run would be outside of its checkout"
     );
     let place = options.new.build.as_ref().map(|_| Place::here()).transpose()?;
-    let commit = match &place {
-        None => None,
-        Some(place) => {
-            let revision = options.new.revision.as_deref().unwrap_or("HEAD");
-            let named = place.named(&[revision.to_owned()])?;
-            let [one] = named.as_slice() else {
-                anyhow::bail!("--revision names one commit, and {revision} several")
-            };
-            Some(one.id.clone())
-        }
-    };
+    let revision = options.new.revision.as_deref().unwrap_or("HEAD");
+    let commit = place.as_ref().map(|place| place.only(revision)).transpose()?;
     let command = match &options.new.program {
         Some(program) => program.clone(),
         None => one_command(&options.new.command),

@@ -130,13 +130,7 @@ fn program_of(verb: &CampaignTry, work: &CampaignFolder, place: Option<&Place>) 
     let commit = match (&verb.revision, &verb.patch, place) {
         (None, None, _) => current.commit.clone(),
         (_, _, None) => bail!("an attempt of this campaign is a command: it began without --build"),
-        (Some(revision), _, Some(place)) => {
-            let named = place.named(std::slice::from_ref(revision))?;
-            let [one] = named.as_slice() else {
-                bail!("--revision names one commit, and {revision} several")
-            };
-            Some(one.id.clone())
-        }
+        (Some(revision), _, Some(place)) => Some(place.only(revision)?),
         (None, Some(patch), Some(place)) => {
             let base = current.commit.as_deref().context("the accepted state has no commit")?;
             Some(place.patched(base, patch)?)
