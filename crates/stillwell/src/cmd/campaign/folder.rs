@@ -87,11 +87,6 @@ impl CampaignOptions {
         let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
         CampaignFacts { at_least, aim, miss, total_s, benchmarks: self.benchmarks.clone() }
     }
-
-    fn of_manifest(manifest: &CampaignManifest) -> Result<Self> {
-        let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
-        Ok(Self { benchmarks, suite, ..Self::of(manifest.request.clone())? })
-    }
 }
 
 impl CampaignFolder {
@@ -163,7 +158,9 @@ fn state(
     manifest: &CampaignManifest,
     lines: &[CampaignEvent],
 ) -> Result<(CampaignOptions, Campaign)> {
-    let options = CampaignOptions::of_manifest(manifest)?;
+    let (benchmarks, suite) = (manifest.benchmarks.clone(), manifest.suite.clone());
+    let options = CampaignOptions::of(manifest.request.clone())?;
+    let options = CampaignOptions { benchmarks, suite, ..options };
     let mut campaign = Campaign::new(options.rules, manifest.original.clone());
     lines.iter().for_each(|line| campaign.take(line));
     Ok((options, campaign))

@@ -121,7 +121,8 @@ impl FairPlay {
             options,
         };
         fair.guarded = fair.files_to_guard(spec, inputs.unwrap_or_default());
-        let text = serde_json::to_vec(&fair.hook_settings())?;
+        let (fresh, files) = (fair.options.fresh.clone(), fair.options.files.clone());
+        let text = serde_json::to_vec(&HookSettings { fresh, files })?;
         let path = fair.folder.path().join(HOOKS);
         replace(&path, 0o600, &text).context("cannot write a temporary file")?;
         // Programs are looked for before the first hook makes this directory.
@@ -130,10 +131,6 @@ impl FairPlay {
             make_fresh(source, &copy)?;
         }
         Ok(fair)
-    }
-
-    fn hook_settings(&self) -> HookSettings {
-        HookSettings { fresh: self.options.fresh.clone(), files: self.options.files.clone() }
     }
 
     /// The inputs, and the files that the reference's commands name.

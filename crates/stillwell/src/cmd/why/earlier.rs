@@ -117,7 +117,8 @@ impl EarlierSession {
             !plan.is_forked(),
             "{shown} is of functions of a program that has ended; time them in a script, or give commands to why"
         );
-        let benchmark = if is_member(plan) { None } else { verb.only.as_deref() };
+        // In a suite `--only` has chosen the record already.
+        let benchmark = verb.only.as_deref().filter(|_| plan.suite.is_none());
         let arms =
             pair(&assessment, benchmark, verb.of.as_deref()).with_context(|| shown.to_string())?;
         let record = Record::read(path)?;
@@ -140,11 +141,6 @@ impl EarlierSession {
         let here = std::path::absolute(".").ok();
         (here.as_deref() != Some(Path::new(there))).then_some(there)
     }
-}
-
-/// Whether `--only` has chosen the record already.
-fn is_member(plan: &Plan) -> bool {
-    plan.suite.is_some()
 }
 
 /// Whether any arm differs from its reference.
