@@ -120,8 +120,7 @@ impl<'p> Session<'p> {
         };
         let mut progress = opening.screen.progress(plan);
         if let Some(visit) = &mut opening.visit {
-            progress = progress.with_clock(visit.clock.clone());
-            progress.begin_with(std::mem::take(&mut visit.beginning));
+            progress.go_on(visit.clock.clone(), std::mem::take(&mut visit.beginning));
         }
         let sampled = opening.sampling.take().map(|it| (it.settings, (it.file, it.take)));
         let (sampling, sampled) = sampled.unzip();
@@ -139,7 +138,7 @@ impl<'p> Session<'p> {
         let absolute = std::path::absolute(&path)
             .with_context(|| format!("cannot make {} absolute", path.display()))?;
         let earlier = opening.visit.as_ref().and_then(|visit| visit.state);
-        let next_step = earlier.map_or(0, SessionState::next_step);
+        let next_step = earlier.map_or(0, |state| state.next_step);
         let ended_ns = earlier.map_or(0, SessionState::ended_ns);
         // Made-up times begin at zero. Pauses between visits are left out.
         let clock_origin_ns = opening.script.map_or_else(|| monotonic_ns() - ended_ns, |_| 0);

@@ -123,15 +123,10 @@ impl ProgressLine {
         line
     }
 
-    pub fn begin_with(&mut self, text: String) {
-        self.say(&format!("{text}warm-up"));
-        self.beginning = text;
-    }
-
-    /// Shares the clock of an earlier visit.
-    pub fn with_clock(mut self, clock: LineClock) -> Self {
-        self.clock = clock;
-        self
+    /// Goes on with the clock of earlier visits. The line begins with a text.
+    pub fn go_on(&mut self, clock: LineClock, beginning: String) {
+        self.say(&format!("{beginning}warm-up"));
+        (self.clock, self.beginning) = (clock, beginning);
     }
 
     pub fn expect_blocks(&mut self, n_blocks: u32) {

@@ -127,10 +127,6 @@ impl SessionState {
         ratios.into_iter().map(|(_, ratio)| ratio.ln()).collect()
     }
 
-    pub fn next_step(&self) -> u32 {
-        self.next_step
-    }
-
     pub fn n_blocks(&self) -> u64 {
         self.next_block.into()
     }

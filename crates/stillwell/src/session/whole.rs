@@ -45,9 +45,7 @@ impl Session<'_> {
         if cleaned.interrupted {
             end.reason = EndReason::Interrupted;
         }
-        if end.failure.is_some()
-            && matches!(end.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise)
-        {
+        if end.failure.is_some() && end.reason.is_final() {
             end.reason = EndReason::Failed;
         }
         let closed = self.note_failure(end.failure.as_ref()).and_then(|()| self.close(end.reason));
