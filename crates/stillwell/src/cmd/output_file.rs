@@ -20,8 +20,6 @@ use record::START;
 
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
 const LINKS_MAX: usize = 40;
-/// First bytes of a gzip file (RFC 1952).
-const GZIP_START: &[u8] = &[0x1f, 0x8b];
 
 /// The option that names a file, and the path.
 pub type NamedFile<'a> = (&'a str, &'a Path);
@@ -146,7 +144,7 @@ fn refuse_measurements(path: &Path) -> Result<()> {
 fn is_of_measurements(path: &Path) -> io::Result<bool> {
     let beginning = START.trim_end_matches('"');
     let mut file = BufReader::new(open_to_read(path)?);
-    let is_packed = file.fill_buf()?.starts_with(GZIP_START);
+    let is_packed = file.fill_buf()?.starts_with(&formats::GZIP);
     let text: Box<dyn Read> =
         if is_packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
     let mut start = Vec::new();

@@ -48,12 +48,9 @@ pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
         return print(&nothing_to_turn(&source));
     };
     let mut again = RunVerb {
-        spec: verb.spec.clone(),
-        explain: false,
-        why: None,
         attribute: verb.attribute,
         script: verb.script.clone(),
-        host_root: verb.host_root.clone(),
+        ..RunVerb::of(verb.spec.clone(), &verb.host_root)
     };
     again.spec.output.style = Some(Style::None);
     again.spec.output.record = None;

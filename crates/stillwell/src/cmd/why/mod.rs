@@ -114,8 +114,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     let names_functions = environment_for(None).iter().all(|(name, _)| name != PYTHON_NAMES);
     let terms = Terms { arms, ending: Ending::AtTheEnd, names_functions, ..Terms::default() };
     let (record, end) = measure_profiled(session, &terms, sampling)?;
-    let is_whole =
-        matches!(end.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise);
+    let is_whole = end.reason.is_final();
     if !is_whole && end.reason != EndReason::Interrupted {
         return conclude_failed(session, &record, &end);
     }
