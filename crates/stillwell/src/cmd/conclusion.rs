@@ -197,16 +197,11 @@ fn exit_code_of(
     fail_on: Option<FailOn>,
 ) -> Result<u8> {
     Ok(match reason {
-        EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
-            if has_timed_out(assessment) {
-                exit_code::TIMEOUT
-            } else {
-                exit_code::ERROR
-            }
-        }
-        EndReason::Complete | EndReason::Decided | EndReason::Precise => {
-            assessment.exit_code(fail_on)?
-        }
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => match has_runs {
+            true => assessment.exit_code(fail_on)?,
+            false if has_timed_out(assessment) => exit_code::TIMEOUT,
+            false => exit_code::ERROR,
+        },
         EndReason::Interrupted => exit_code::INTERRUPTED,
         EndReason::TimedOut => exit_code::TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => exit_code::ERROR,
