@@ -18,6 +18,7 @@ use model::values::exit_code;
 use record::EndReason;
 use record::fair_play::{AuditReport, Half, WatchRequest};
 use record::plan::Terms;
+use render::json::pretty;
 
 pub use session::{FairPlay, Side, check_inputs};
 
@@ -50,8 +51,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
         None => fair.audit(&spec, 0, None, &Terms::default())?,
     };
     if verb.json {
-        let text = serde_json::to_string_pretty(&report)?;
-        writeln!(terminal::data(), "{text}")?;
+        pretty(&mut terminal::data(), &report)?;
     } else {
         print(&text_of(&report))?;
     }

@@ -11,11 +11,11 @@ use model::spec::suite::SuiteFile;
 use model::values::exit_code;
 use record::plan::suite::{Suite, SuiteMember};
 use record::plan::{Arm, Role};
+use render::json::pretty;
 use render::one_line;
 
 /// Prints the names of the benchmarks, one a line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
-    let mut stdout = terminal::data();
     if as_json {
         let benchmarks: Vec<_> = suite.members.iter().map(described).collect();
         let value = serde_json::json!({
@@ -23,10 +23,10 @@ pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
             "commits": commits(suite),
             "benchmarks": benchmarks,
         });
-        serde_json::to_writer_pretty(&mut stdout, &value)?;
-        writeln!(stdout)?;
+        pretty(&mut terminal::data(), &value)?;
         return Ok(exit_code::SUCCESS);
     }
+    let mut stdout = terminal::data();
     suite.members.iter().try_for_each(|it| writeln!(stdout, "{}", one_line(&it.name)))?;
     Ok(exit_code::SUCCESS)
 }
