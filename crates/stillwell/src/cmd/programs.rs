@@ -39,10 +39,13 @@ fn is_command_line(path: &Path) -> bool {
     !path.exists() && path.to_string_lossy().trim().contains(char::is_whitespace)
 }
 
+/// Whether somebody may execute this file.
+pub fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
 fn is_program(path: &Path) -> bool {
-    let is_executable =
-        |meta: std::fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-    if !path.metadata().is_ok_and(is_executable) {
+    if !is_executable(path) {
         return false;
     }
     let mut start = Vec::new();

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
@@ -13,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::cmd::programs::is_executable;
 use host::terminal;
 use host::user_files::{make_directories, open_to_write, read_text, replace};
 use measure::digest::digest_of_file;
@@ -284,8 +284,7 @@ pub fn digest_of(command: &str, directory: &Path) -> Option<String> {
 
 fn is_program(path: &Path) -> bool {
     let is_script = path.extension().is_some_and(|it| SCRIPTS.iter().any(|script| it == *script));
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && (is_script || meta.permissions().mode() & 0o111 != 0))
+    is_script && path.is_file() || is_executable(path)
 }
 
 #[cfg(test)]

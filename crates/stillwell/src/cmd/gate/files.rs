@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::cmd::programs::is_executable;
 use measure::harnesses::is_marked;
 
 /// Depth of the search below a tree.
@@ -70,9 +71,8 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
 }
 
 fn may_be_benchmark(path: &Path) -> bool {
-    let is_executable = path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
     let is_library = path.extension().is_some_and(|it| it == "rlib" || it == "d");
-    is_executable && !is_library && is_marked(path)
+    is_executable(path) && !is_library && is_marked(path)
 }
 
 /// The file with this name in a build, or the newest with a hash behind the name.

@@ -3,11 +3,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "looks for programs in PATH")]
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use crate::cmd::programs::is_executable;
 use model::spec::RunSpec;
 use model::values::Shell;
 use record::plan::shell_syntax;
@@ -90,15 +90,12 @@ fn refuse_operators(spec: &RunSpec) -> Result<()> {
 }
 
 fn found_in_path(word: &str) -> bool {
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
     // A missing or not executable path has an error of its own.
     if word.contains('/') {
         return true;
     }
     let directories = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&directories).any(|directory: PathBuf| is_program(&directory.join(word)))
+    std::env::split_paths(&directories).any(|directory| is_executable(&directory.join(word)))
 }
 
 #[cfg(test)]
