@@ -57,7 +57,6 @@ impl Assessment {
         self.write_document(&mut terminal::data(), error)
     }
 
-    /// Writes the whole analysis as JSON.
     pub fn write_document(
         &self,
         mut to: &mut dyn Write,
@@ -66,7 +65,6 @@ impl Assessment {
         Ok(json::write(&mut to, self.judged(), error)?)
     }
 
-    /// Prints the summary as text.
     pub fn print(&self, detail: Depth) -> Result<()> {
         // The terminal may have been resized during the session.
         fit_terminal();

@@ -111,7 +111,6 @@ fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     Ok(search)
 }
 
-/// The options of an arm's own value.
 fn value_options(arm: &Arm) -> Result<ValueOptions> {
     let Some(rule) = &arm.value else { return Ok(ValueOptions::default()) };
     let (value, value_json) = match &rule.reader {

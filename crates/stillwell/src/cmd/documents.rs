@@ -12,7 +12,6 @@ use model::values::exit_code;
 use render::json::pretty;
 use render::schema;
 
-/// The help of a verb, or of all.
 pub fn help(verb: &VerbName) -> Result<u8> {
     let words = std::iter::once("stillwell").chain(verb.words.iter().map(String::as_str));
     let words: Vec<String> = words.chain(["--help"]).map(String::from).collect();
@@ -38,7 +37,6 @@ pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Prints the schema of these kinds of documents.
 pub fn print_schema(documents: &[&str]) -> Result<u8> {
     pretty(&mut terminal::data(), &schema::schema(documents))?;
     Ok(exit_code::SUCCESS)

@@ -21,7 +21,6 @@ use render::{bmf, csv, hyperfine, pyperf, times};
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 
-/// The option, path and writer of a requested export.
 type ExportRequest<'a> = (&'static str, &'a Path, Export);
 
 pub fn are_none(options: &ExportOptions) -> bool {

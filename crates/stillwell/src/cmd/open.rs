@@ -188,7 +188,6 @@ impl InputFile {
     }
 }
 
-/// A record made of results.
 fn imported(
     path: &Path,
     created: String,

@@ -85,7 +85,6 @@ fn refuse_other_page(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to overwrite an input.
 fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
     let shown = output.display();
     let is_record = output.extension().is_some_and(|extension| extension == "swell");

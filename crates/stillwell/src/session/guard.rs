@@ -168,7 +168,6 @@ impl Guard {
         Survey { facts, gaps: before.gaps.clone() }
     }
 
-    /// The CPUs that the runs are bound to, if any.
     pub fn bound_cpus(&self) -> Vec<usize> {
         self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
     }

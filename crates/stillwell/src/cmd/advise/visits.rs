@@ -80,7 +80,6 @@ impl<'a> AdviceSession<'a> {
         &self.command
     }
 
-    /// See the field `visits`.
     pub fn visits(&self) -> &[Vec<AdviceVisit>] {
         &self.visits
     }

@@ -37,7 +37,6 @@ impl StepManifest for BisectManifest {
     };
 }
 
-/// The range that a search covers.
 pub(super) struct BisectRange {
     pub commits: Vec<Commit>,
     pub lo: usize,
@@ -60,7 +59,6 @@ impl BisectManifest {
         Self { request, here, seed, lo, hi, commits }
     }
 
-    /// Ids of the ends.
     pub(super) fn ends(&self) -> [&String; 2] {
         [self.lo, self.hi].map(|end| &self.commits[end].id)
     }

@@ -57,9 +57,8 @@ pub(super) struct CampaignOptions {
     pub rules: CampaignRules,
     pub trial: TrialRule,
     pub budget: TimeSpan,
-    /// With `--program` and `--suite`: the benchmarks that decide.
+    /// As in the manifest.
     pub benchmarks: Vec<String>,
-    /// With `--suite`: the suite.
     pub suite: Option<KeptSuite>,
 }
 

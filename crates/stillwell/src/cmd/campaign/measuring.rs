@@ -304,7 +304,6 @@ fn gain_of(comparison: &Comparison) -> Option<Gain> {
     })
 }
 
-/// File name of a record, for the log.
 pub(super) fn file_name(record: &Path) -> String {
     record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

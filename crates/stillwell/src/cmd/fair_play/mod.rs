@@ -58,7 +58,6 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
     Ok(if report.is_fair() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// Measures and audits a session.
 fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport> {
     let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
     let record = folder.path().join("record");

@@ -75,7 +75,6 @@ impl<'a> Countable<'a> {
 pub(super) struct NotCounted {
     /// Whether the iterations may make system calls.
     pub makes_calls: bool,
-    /// Share of the instructions that are left out.
     pub left_out_share: f64,
 }
 
@@ -86,9 +85,7 @@ pub(super) struct Timed {
     pub answer: GateAnswer,
     /// Time of the new build ÷ time of the old one; 1 if it is not known.
     pub ratio: f64,
-    /// Time of an iteration, ns.
     pub iteration_ns: Option<f64>,
-    /// CPU time of a process, ns.
     pub process_cpu_ns: f64,
     /// Mean user and system time of a process, µs.
     cpu_us: [f64; 2],

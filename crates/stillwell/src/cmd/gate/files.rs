@@ -92,7 +92,6 @@ pub(super) fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
     programs.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
-/// A name without Cargo's hash.
 fn without_hash(name: &str) -> &str {
     let Some((before, hash)) = name.rsplit_once('-') else { return name };
     let is_hash = hash.len() == HASH && hash.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -18,7 +18,6 @@ const GO_ID_AT: usize = 16;
 /// The similarity of two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sameness {
-    /// Same bytes.
     Bytes,
     /// Same, except for the build's directory and number, and for parts that are never loaded.
     Loaded,

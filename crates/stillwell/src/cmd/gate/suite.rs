@@ -54,7 +54,6 @@ pub(super) fn measure(
     Ok((whole.map(Assessment::of), code))
 }
 
-/// The options of the suite in this file.
 fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {
     let is_counted = request.counter.is_some();
     let budget = Some(TimeSpan { ns: request.budget_ns });

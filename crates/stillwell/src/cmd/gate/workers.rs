@@ -13,7 +13,6 @@ use render::remedies::Audience;
 
 use super::timeout;
 
-/// Why the loops of a worker have no counts.
 pub(super) const NOT_COUNTED: &str = "instructions are not counted for the loops of a worker";
 
 /// The benchmarks of a program that speaks the worker protocol; `None` if it is another program. `is_named`: the user

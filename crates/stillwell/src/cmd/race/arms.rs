@@ -67,7 +67,6 @@ pub(super) fn asked(
     Ok((commands, names))
 }
 
-/// The suite of a race, with its racing variants.
 pub(super) struct RaceSuite {
     kept: KeptSuite,
     variants: Vec<VariantBuild>,
@@ -86,7 +85,6 @@ impl RaceSuite {
         Ok(Self { kept, variants })
     }
 
-    /// The commands of the suite for these arms of the race.
     pub(super) fn commands(&self, arms: &[usize]) -> Result<SuiteCommands> {
         let variants: Vec<_> = arms.iter().map(|&arm| self.variants[arm].clone()).collect();
         self.kept.commands(&variants)

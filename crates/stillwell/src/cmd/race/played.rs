@@ -15,7 +15,6 @@ pub(super) struct PlayedTimes {
 }
 
 impl PlayedTimes {
-    /// Reads a script.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let is_arm = |line: &&str| !line.is_empty() && !line.starts_with('#');
@@ -38,7 +37,6 @@ impl PlayedTimes {
         Ok(path.to_owned())
     }
 
-    /// Skips the times of a round.
     pub(super) fn skip(&mut self, record: &Record, round: &[usize]) {
         for row in record.rows.iter() {
             self.n_taken[round[row.arm as usize]] += 1;

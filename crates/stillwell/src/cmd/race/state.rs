@@ -16,7 +16,6 @@ pub(super) struct RaceManifest {
     /// The commands and their names, with those from `--arms-from`.
     pub commands: Vec<String>,
     pub names: Vec<String>,
-    /// The suite of `--suite`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<KeptSuite>,
     /// Digests of all commands' programs. Older races have none.

@@ -76,7 +76,6 @@ fn refuse(option: Option<String>, why: impl FnOnce(&str) -> String) -> Result<()
     option.map_or(Ok(()), |option| Err(ErrorCode::Usage.error(why(&option))))
 }
 
-/// Measures the arms of an earlier session again.
 fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
     let files = solo::as_commands(&session.record, &mut session.arms)?;
     let commands = session.arms.iter().map(|_| "true".to_owned()).collect();
