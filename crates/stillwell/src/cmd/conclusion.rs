@@ -141,7 +141,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         assessment.print_gate(fail_on, code).with_context(kept)?;
     }
     // The summary begins with the failure, and has the end of the run's standard error.
-    let is_seen = is_text && presentation.screen().is_one_terminal();
+    let is_seen = is_text && Screen::is_one_terminal();
     let quote = if is_seen { Quote::InSummary } else { Quote::Here };
     let message = match &end.failure {
         Some(failure) => Some(explain_failure(&assessment.record, failure, quote)),

@@ -11,8 +11,8 @@ use record::plan::Plan;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    style: Style,
     target: ProgressTarget,
+    colours: bool,
 }
 
 impl Screen {
@@ -20,49 +20,35 @@ impl Screen {
     pub fn new(output: &OutputOptions, pyperf: Option<&PyperfOptions>) -> Self {
         let is_quiet = pyperf.is_some_and(|pyperf| pyperf.quiet);
         let style = if is_quiet { Style::None } else { output.style.unwrap_or_default() };
-        set_colours(style);
-        Self { style, target: target(style, output) }
+        let (target, colours) = match style {
+            Style::Full => (ProgressTarget::Bar, Some(true)),
+            Style::Nocolor => (ProgressTarget::Bar, Some(false)),
+            Style::Auto if Self::is_one_terminal() && !output.json => (ProgressTarget::Bar, None),
+            Style::Auto => (ProgressTarget::Lines, None),
+            Style::Color => (ProgressTarget::Notices, Some(true)),
+            Style::Basic => (ProgressTarget::Notices, Some(false)),
+            Style::None => (ProgressTarget::Nowhere, Some(false)),
+        };
+        match colours {
+            Some(true) => anstream::ColorChoice::Always.write_global(),
+            Some(false) => anstream::ColorChoice::Never.write_global(),
+            None => {}
+        }
+        let are_allowed = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { target, colours: colours.unwrap_or_else(are_allowed) }
     }
 
     pub fn is_quiet(self) -> bool {
-        self.style == Style::None
+        self.target == ProgressTarget::Nowhere
     }
 
-    pub fn is_one_terminal(self) -> bool {
+    /// Whether both streams are terminals, so that a reader sees them as one.
+    pub fn is_one_terminal() -> bool {
         std::io::stderr().is_terminal() && std::io::stdout().is_terminal()
     }
 
     /// The progress line of a session; silent if the style has none.
     pub fn progress(self, plan: &Plan) -> ProgressLine {
-        ProgressLine::new(plan, self.target, colours_allowed(self.style))
-    }
-}
-
-fn set_colours(style: Style) {
-    let choice = match style {
-        Style::Auto => return,
-        Style::Full | Style::Color => anstream::ColorChoice::Always,
-        Style::Basic | Style::Nocolor | Style::None => anstream::ColorChoice::Never,
-    };
-    choice.write_global();
-}
-
-fn colours_allowed(style: Style) -> bool {
-    match style {
-        Style::Full | Style::Color => true,
-        Style::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        Style::Basic | Style::Nocolor | Style::None => false,
-    }
-}
-
-fn target(style: Style, output: &OutputOptions) -> ProgressTarget {
-    let is_drawn =
-        || std::io::stderr().is_terminal() && std::io::stdout().is_terminal() && !output.json;
-    match style {
-        Style::Full | Style::Nocolor => ProgressTarget::Bar,
-        Style::Auto if is_drawn() => ProgressTarget::Bar,
-        Style::Auto => ProgressTarget::Lines,
-        Style::Basic | Style::Color => ProgressTarget::Notices,
-        Style::None => ProgressTarget::Nowhere,
+        ProgressLine::new(plan, self.target, self.colours)
     }
 }

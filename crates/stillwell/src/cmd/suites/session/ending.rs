@@ -8,6 +8,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
+use crate::session::Screen;
 use host::terminal;
 use model::spec::workers::BenchSpec;
 use model::values::{FailOn, exit_code};
@@ -28,7 +29,7 @@ impl SuiteSession<'_> {
         let output = &spec.session.output;
         let is_shown = !(self.screen.is_quiet() || exports::use_stdout(&output.exports));
         let is_text = is_shown && !output.json;
-        let is_seen = is_text && self.screen.is_one_terminal();
+        let is_seen = is_text && Screen::is_one_terminal();
         let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
         let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
