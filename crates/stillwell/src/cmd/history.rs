@@ -161,7 +161,7 @@ fn results_of(
             "it is of sources that {patch} has changed, and not of its commit; give it a --revision of its own"
         );
     }
-    let origin = extract::imported_origin(results, opened.created(), &file);
+    let origin = extract::imported_origin(results, &opened.created, &file);
     if results.benchmarks.iter().all(|it| it.values.is_empty()) {
         return Ok((extract::imported_results(results, None), origin));
     }

@@ -33,7 +33,7 @@ pub struct InputFile {
     pub path: PathBuf,
     pub content: FileContent,
     /// Time of creation, RFC 3339.
-    created: String,
+    pub created: String,
 }
 
 #[derive(Debug)]
@@ -116,10 +116,6 @@ impl InputFile {
         let mut results = self.into_results();
         change(&mut results)?;
         Ok(Self { path, content: FileContent::Foreign(results), created })
-    }
-
-    pub fn created(&self) -> &str {
-        &self.created
     }
 
     /// Reports unreadable benchmarks, for verbs that do not show the file's notes.

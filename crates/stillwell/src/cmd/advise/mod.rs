@@ -61,7 +61,7 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     session.plan(&steps, verb.budget.unwrap_or(defaults::ADVICE_BUDGET).ns);
     say(session.described(steps.len()));
     let was_interrupted = session.measure(&steps)?;
-    let visits = session.visits();
+    let visits = &session.visits;
     if visits.first().is_none_or(Vec::is_empty) {
         ensure!(was_interrupted, "no block was measured");
         return Ok(exit_code::INTERRUPTED);
@@ -70,11 +70,11 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
     let taken = worth_taking(&worth, |step| steps[step].is_choice());
     let changes = union(taken.iter().map(|&step| &steps[step]));
     let advice = Advice {
-        command: session.command().into(),
+        command: session.command.clone(),
         clock: verb.clock.unwrap_or_default(),
         n_blocks: visits[0].len(),
         advised: taken.iter().map(|&step| steps[step].name.clone()).collect(),
-        command_line: shown::command_line(&changes, session.command()),
+        command_line: shown::command_line(&changes, &session.command),
         steps: steps
             .iter()
             .zip(worth)

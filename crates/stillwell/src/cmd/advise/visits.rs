@@ -47,7 +47,7 @@ pub enum Unvisited {
 pub struct AdviceSession<'a> {
     verb: &'a SystemAdvise,
     interrupt: &'a Interrupt,
-    command: String,
+    pub command: String,
     directory: TempDir,
     stream: Stream,
     /// Time of a run on the untuned machine, and for each step the time of a visit beside its runs, ns.
@@ -56,7 +56,7 @@ pub struct AdviceSession<'a> {
     n_runs: u32,
     n_blocks: u64,
     /// For each step, a visit for each complete block.
-    visits: Vec<Vec<AdviceVisit>>,
+    pub visits: Vec<Vec<AdviceVisit>>,
 }
 
 impl<'a> AdviceSession<'a> {
@@ -74,14 +74,6 @@ impl<'a> AdviceSession<'a> {
             n_blocks: 0,
             visits: Vec::new(),
         })
-    }
-
-    pub fn command(&self) -> &str {
-        &self.command
-    }
-
-    pub fn visits(&self) -> &[Vec<AdviceVisit>] {
-        &self.visits
     }
 
     /// Takes a step once, to see whether it works and how long it takes.

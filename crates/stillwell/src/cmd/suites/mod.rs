@@ -99,7 +99,7 @@ pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
     let mut suite = read.decide(verb, &builder, known, &survey);
-    let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
+    let (copies, was_interrupted) = (builder.copies.take(), builder.was_interrupted());
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
     }

@@ -66,10 +66,6 @@ impl Builder {
         self.was_interrupted.set(true);
     }
 
-    pub fn copies(&self) -> Vec<PathBuf> {
-        self.copies.borrow().clone()
-    }
-
     /// Sleeps until ^C or until the time has passed.
     fn rest(&self, time: Timespec) {
         let mut waited = [PollFd::new(&*self.interrupt, PollFlags::IN)];
