@@ -24,7 +24,7 @@ pub use screen::Screen;
 pub use state::{SessionState, unfit};
 pub use steps::{Session, SessionEnd};
 pub use surroundings::{bare_surroundings, instruction_counters, surroundings, told_gap};
-pub use visits::{EndedVisit, Visit, VisitLimits};
+pub use visits::{Visit, VisitLimits};
 
 /// 32 random bits: enough for a seed, and short enough to type again.
 pub fn drawn_seed() -> Result<u64> {

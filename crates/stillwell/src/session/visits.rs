@@ -26,13 +26,6 @@ pub struct VisitLimits {
     pub n_blocks_max: u32,
 }
 
-/// The state that a visit leaves for the next one.
-pub struct EndedVisit {
-    pub state: SessionState,
-    pub paces: Paces,
-    pub last_words: Option<Event>,
-}
-
 impl SessionState {
     /// The state of a session that continues its record.
     pub fn from_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
@@ -54,11 +47,11 @@ impl Session<'_> {
         self
     }
 
-    /// Ends the visit. Returns the state for the next one.
-    pub fn ended(mut self) -> EndedVisit {
+    /// Ends the visit. Returns the state and the paces for the next one, and the last words of the runner.
+    pub fn ended(mut self) -> (SessionState, Paces, Option<Event>) {
         self.progress.finish();
         let (paces, last_words) = (self.runner.paces(), self.runner.last_words());
-        EndedVisit { state: self.state, paces, last_words }
+        (self.state, paces, last_words)
     }
 
     /// Measures up to the next interim analysis, or until the time is used up. `Some` when the benchmark is done.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::session::{EndedVisit, Session, SessionEnd, SessionState, Visit};
+use crate::session::{Session, SessionEnd, SessionState, Visit};
 use host::sys::User;
 use host::user_files::read_whole;
 use measure::slices::Paces;
@@ -109,7 +109,7 @@ impl<'a> SuiteEntry<'a> {
         if let Ok(Some(SessionEnd { failure: Some(failure), .. })) = &end {
             session.note_failure(Some(failure))?;
         }
-        let EndedVisit { state, paces, last_words } = session.ended();
+        let (state, paces, last_words) = session.ended();
         (self.state, self.paces) = (Some(state), paces);
         self.last_words = together(self.last_words.take(), last_words);
         end
