@@ -57,6 +57,9 @@ pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
 
+/// Edit distance: letters to insert, delete or replace.
+pub use strsim::levenshtein as n_edits;
+
 /// The words of a command line as one command. A single word has its arguments already.
 pub fn one_command(words: &[String]) -> String {
     match words {

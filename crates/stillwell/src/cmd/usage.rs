@@ -4,6 +4,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use model::spec::{command, renamed};
+use model::words::n_edits;
 
 /// Whether clap's "error" is a requested text, such as the help.
 pub fn is_answer(error: &Error) -> bool {
@@ -76,21 +77,6 @@ fn one_edit_away(word: &str) -> String {
     let program = command();
     let near = program.get_subcommands().find(|verb| n_edits(verb.get_name(), word) == 1);
     near.map_or_else(String::new, |verb| format!(" (similar: {})", verb.get_name()))
-}
-
-/// Edit distance: letters to insert, delete or replace (Levenshtein).
-fn n_edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut before: Vec<usize> = (0..=other.len()).collect();
-    for (row, letter) in one.chars().enumerate() {
-        let mut now = vec![row + 1];
-        for (column, wanted) in other.iter().enumerate() {
-            let replaced = before[column] + usize::from(letter != *wanted);
-            now.push(replaced.min(before[column + 1] + 1).min(now[column] + 1));
-        }
-        before = now;
-    }
-    before[other.len()]
 }
 
 /// A better message for invalid numbers.
