@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::conclusion::Conclusion;
+use model::values::exit_code;
 
 /// Writes indented JSON with a final newline, or nothing if the document cannot be JSON.
 pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
@@ -90,6 +91,13 @@ pub struct ErrorObject {
     pub message: String,
     /// The exit code of the program.
     pub exit_code: u8,
+}
+
+impl ErrorObject {
+    /// The error beside what had finished when ^C came.
+    pub fn interrupted(message: String) -> Self {
+        Self { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
+    }
 }
 
 /// The kinds of errors. docs/json.md lists them.

@@ -21,7 +21,7 @@ use record::Record;
 use record::plan::defaults;
 use render::conclusion::{Conclusion, FinalVerdict};
 use render::depth::Depth;
-use render::document::{self, ErrorCode, ErrorObject};
+use render::document::{self, ErrorObject};
 use render::noise as page;
 use render::remedies::Audience;
 use render::units::short_time;
@@ -98,11 +98,8 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     });
     if verb.json {
         let conclusion = page::machine_conclusion(&result.report);
-        let error = result.was_interrupted.then(|| ErrorObject {
-            code: ErrorCode::Interrupted,
-            message: "interrupted: the numbers are those of the time before".into(),
-            exit_code: exit_code::INTERRUPTED,
-        });
+        let message = "interrupted: the numbers are those of the time before".to_owned();
+        let error = result.was_interrupted.then(|| ErrorObject::interrupted(message));
         document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
         let depth = Depth::of(verb.verbose);

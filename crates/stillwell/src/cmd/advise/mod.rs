@@ -23,7 +23,7 @@ use record::plan::advice::{
 };
 use record::plan::{HIGHEST_PRIORITY, defaults};
 use render::advice::{self as shown, Advice, MeasuredStep};
-use render::document::{self, ErrorCode, ErrorObject};
+use render::document::{self, ErrorObject};
 
 /// Measures all steps in random blocks, and shows what each is worth.
 pub fn advise(verb: &SystemAdvise) -> Result<u8> {
@@ -89,11 +89,8 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
 
 fn show(advice: &Advice, as_json: bool) -> Result<()> {
     if as_json {
-        let error = advice.was_interrupted.then(|| ErrorObject {
-            code: ErrorCode::Interrupted,
-            message: "interrupted: the numbers are those of the finished blocks".into(),
-            exit_code: exit_code::INTERRUPTED,
-        });
+        let message = "interrupted: the numbers are those of the finished blocks".to_owned();
+        let error = advice.was_interrupted.then(|| ErrorObject::interrupted(message));
         let conclusion = shown::conclude(advice);
         return Ok(document::write(&mut terminal::data(), advice, conclusion, error.as_ref())?);
     }

@@ -214,8 +214,7 @@ fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -
     }
     let message = step_directory::interrupted("bisect", directory);
     if answer.json {
-        let (code, exit_code) = (ErrorCode::Interrupted, exit_code::INTERRUPTED);
-        document::write_error(&mut terminal::data(), ErrorObject { code, message, exit_code })?;
+        document::write_error(&mut terminal::data(), ErrorObject::interrupted(message))?;
     }
     Ok(exit_code::INTERRUPTED)
 }

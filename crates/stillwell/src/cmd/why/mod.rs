@@ -141,17 +141,12 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     );
     let path = path_of(&record);
     found.write(&path, Readers::of(verb.shared))?;
-    show(&found, verb, (!is_whole).then(interrupted))?;
+    let message = "interrupted: the blocks that had finished are in the numbers".to_owned();
+    show(&found, verb, (!is_whole).then(|| ErrorObject::interrupted(message)))?;
     if verb.style != Some(Style::None) && !verb.json {
         print(&page::kept(&record))?;
     }
     Ok(if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
-}
-
-/// The document of `--json` after ^C.
-fn interrupted() -> ErrorObject {
-    let message = "interrupted: the blocks that had finished are in the numbers".into();
-    ErrorObject { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
 }
 
 fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result<()> {
