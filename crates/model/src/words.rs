@@ -7,6 +7,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::prose::{Prose, prose};
 
+/// Edit distance: letters to insert, delete or replace.
+pub use strsim::levenshtein as n_edits;
+
 /// Stands for byte 0. These are the last private-use characters, which no text uses.
 const BASE: u32 = 0x0010_ff00;
 
@@ -56,9 +59,6 @@ fn stand_in(byte: u8) -> char {
 pub fn command_parser() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|word| text_of(word.as_encoded_bytes()))
 }
-
-/// Edit distance: letters to insert, delete or replace.
-pub use strsim::levenshtein as n_edits;
 
 /// The words of a command line as one command. A single word has its arguments already.
 pub fn one_command(words: &[String]) -> String {

@@ -63,8 +63,7 @@ impl Folder {
         }
         for directory in [ASSETS, PAGES] {
             let path = self.path.join(directory);
-            let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-            ensure!(!is_link, "{} is a link, and not ours; remove it", path.display());
+            ensure!(!path.is_symlink(), "{} is a link, and not ours; remove it", path.display());
         }
         self.write_list(self.old.union(&self.new))?;
         for directory in [ASSETS, PAGES] {
@@ -78,8 +77,7 @@ impl Folder {
     pub fn write(&mut self, name: &str, text: &str) -> Result<()> {
         assert!(self.new.contains(name), "{name} was not announced");
         let path = self.path.join(name);
-        let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-        ensure!(!is_link, "{} is a link, and not ours; remove it", path.display());
+        ensure!(!path.is_symlink(), "{} is a link, and not ours; remove it", path.display());
         if read_whole(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(());
         }
