@@ -26,11 +26,20 @@ use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
 use render::{Styles, check as shown, dump as dump_rows, json, one_line, results as of_results};
 
-/// Prints the file's name as a heading, if there are several.
-fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
-    if are_several {
-        let gap = if is_first { "" } else { "\n" };
-        print(&format!("{gap}== {}\n", one_line(&opened.path.to_string_lossy())))?;
+/// Shows file after file; several below their names, if the output is for people.
+fn each_file(
+    files: impl ExactSizeIterator<Item = Result<InputFile>>,
+    is_for_people: bool,
+    mut show: impl FnMut(InputFile) -> Result<()>,
+) -> Result<()> {
+    let has_headings = is_for_people && files.len() > 1;
+    for (index, opened) in files.enumerate() {
+        let opened = opened?;
+        if has_headings {
+            let gap = if index == 0 { "" } else { "\n" };
+            print(&format!("{gap}== {}\n", one_line(&opened.path.to_string_lossy())))?;
+        }
+        show(opened)?;
     }
     Ok(())
 }
@@ -68,14 +77,10 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         "an export is of one file; {n_files} are named"
     );
     let mut code = exit_code::SUCCESS;
-    for (index, opened) in files.enumerate() {
-        let opened = opened?;
-        let prints = !exports::use_stdout(&verb.exports);
-        if prints && !verb.json {
-            heading(&opened, n_files > 1, index == 0)?;
-        }
+    let prints = !exports::use_stdout(&verb.exports);
+    each_file(files, prints && !verb.json, |opened| {
         if exports::are_none(&verb.exports) && !verb.json && without_values(&opened)? {
-            continue;
+            return Ok(());
         }
         let assessment = Assessment::of(opened.into_record()?);
         exports::write(&verb.exports, &assessment)?;
@@ -92,7 +97,8 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
             assessment.print_gate(verb.fail_on, of_file)?;
         }
         code = worse(code, of_file);
-    }
+        Ok(())
+    })?;
     Ok(code)
 }
 
@@ -103,15 +109,9 @@ fn worse(one: u8, other: u8) -> u8 {
 }
 
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
-    let files = open::all(&verb.files, Detail::Everything)?;
-    let n_files = files.len();
-    for (index, opened) in files.enumerate() {
-        let opened = opened?;
-        if !verb.json {
-            heading(&opened, n_files > 1, index == 0)?;
-        }
+    each_file(open::all(&verb.files, Detail::Everything)?, !verb.json, |opened| {
         if !verb.json && without_values(&opened)? {
-            continue;
+            return Ok(());
         }
         let (record, results) = opened.into_both()?;
         let series = series_of(&record, &results);
@@ -120,12 +120,11 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let estimators = analysis::estimators(&record, &arms);
         let statistics =
             Statistics { record: &record, arms: &arms, estimators: &estimators, series: &series };
-        if verb.json {
-            json::stats(&mut terminal::data(), statistics)?;
-        } else {
-            print(&stats_table::stats(statistics))?;
+        match verb.json {
+            true => Ok(json::stats(&mut terminal::data(), statistics)?),
+            false => print(&stats_table::stats(statistics)),
         }
-    }
+    })?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -148,41 +147,29 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
     let format = verb.format.unwrap_or(defaults::DUMP_FORMAT);
     let files = open::records(&verb.files, &input, Detail::Everything)?;
-    let n_files = files.len();
-    for (index, opened) in files.enumerate() {
-        let opened = opened?;
-        if format == DumpFormat::Text {
-            heading(&opened, n_files > 1, index == 0)?;
-        }
+    each_file(files, format == DumpFormat::Text, |opened| {
         let mut stdout = std::io::BufWriter::new(terminal::data());
-        if format == DumpFormat::Text {
-            of_results::launches(&mut stdout, &opened.into_results(), verb.raw)?;
-            stdout.flush()?;
-            continue;
-        }
-        let record = launches::scattered(opened.into_record()?);
+        let record = |opened: InputFile| anyhow::Ok(launches::scattered(opened.into_record()?));
         match format {
-            DumpFormat::Csv => dump_rows::csv(&mut stdout, &record)?,
-            DumpFormat::Json | DumpFormat::Text => dump_rows::json_lines(&mut stdout, &record)?,
+            DumpFormat::Text => {
+                of_results::launches(&mut stdout, &opened.into_results(), verb.raw)?;
+            }
+            DumpFormat::Csv => dump_rows::csv(&mut stdout, &record(opened)?)?,
+            DumpFormat::Json => dump_rows::json_lines(&mut stdout, &record(opened)?)?,
         }
-        stdout.flush()?;
-    }
+        Ok(stdout.flush()?)
+    })?;
     Ok(exit_code::SUCCESS)
 }
 
 pub fn metadata(files: &FilesVerb, as_json: bool) -> Result<u8> {
-    let files = open::all(files, Detail::Everything)?;
-    let n_files = files.len();
-    for (index, opened) in files.enumerate() {
-        let opened = opened?;
-        if as_json {
-            let document = of_results::metadata_json(&opened.into_results());
-            json::pretty(&mut terminal::data(), &document)?;
-            continue;
+    each_file(open::all(files, Detail::Everything)?, !as_json, |opened| {
+        let results = opened.into_results();
+        match as_json {
+            true => Ok(json::pretty(&mut terminal::data(), &of_results::metadata_json(&results))?),
+            false => print(&of_results::metadata(&results)),
         }
-        heading(&opened, n_files > 1, index == 0)?;
-        print(&of_results::metadata(&opened.into_results()))?;
-    }
+    })?;
     Ok(exit_code::SUCCESS)
 }
 
