@@ -99,10 +99,8 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
 
 /// The times of the reference in order, ns, and the average time between their starts, ns.
 fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
-    let (rows, reference) = (&record.rows, record.header.plan.reference);
-    let timed: Vec<usize> = (0..rows.len())
-        .filter(|&index| rows.is_measurement(index) && rows.arm(index) == reference)
-        .collect();
+    let rows = &record.rows;
+    let timed: Vec<usize> = rows.measurements_of(&[record.header.plan.reference]).collect();
     let times: Vec<f64> = timed
         .iter()
         .filter_map(|&index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))

@@ -66,12 +66,11 @@ pub fn as_commands(record: &Record, arms: &mut [EarlierArm]) -> Result<Option<So
 /// Median time of a loop over the blocks, ns.
 fn loop_ns(record: &Record, arm: usize) -> Option<f64> {
     let rows = &record.rows;
-    let is_it = |&at: &usize| rows.arm(at) == arm && rows.is_measurement(at);
     let time = |at: usize| match rows.get(at, Metric::Loops) {
         Some(loops) => Some(rows.get(at, Metric::WallNs)? as f64 / loops.max(1) as f64),
         None => rows.own(at),
     };
-    let mut times: Vec<f64> = (0..rows.len()).filter(is_it).filter_map(time).collect();
+    let mut times: Vec<f64> = rows.measurements_of(&[arm]).filter_map(time).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied()
 }
