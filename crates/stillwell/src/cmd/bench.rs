@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::exports::by_suffix;
+use crate::cmd::frameworks::KnownPrograms;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{
     Guard, Opening, Session, SessionEnd, instruction_counters, surroundings, told_gap,
@@ -31,7 +32,7 @@ const FUNCTION: &str = "function";
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
     if suites::is_suite(spec) {
-        return suites::bench(verb);
+        return suites::bench(verb, &KnownPrograms::default());
     }
     suites::refuse_several(spec)?;
     let mut commands = across(programs(spec)?, &revisions::built(&spec.revisions)?);

@@ -38,7 +38,7 @@ pub(super) fn observe(
     }
     let record = state.new_record();
     let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
-    measurer.reseed(1);
+    measurer.reseed();
     let pair = [&commits[base], &commits[head]];
     match measurer.measure_layouts(pair, alpha, record)? {
         Ok((over, seconds)) => {

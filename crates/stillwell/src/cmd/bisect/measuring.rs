@@ -237,8 +237,8 @@ impl<'a> BisectMeasurer<'a> {
     }
 
     /// Another stream of random choices for the next session.
-    pub(super) fn reseed(&mut self, n: u64) {
-        self.seed = self.seed.wrapping_add(n) & 0xffff_ffff;
+    pub(super) fn reseed(&mut self) {
+        self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
     }
 }
 

@@ -264,7 +264,7 @@ fn observe(
     }
     let record = state.new_record();
     let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
-    measurer.reseed(1);
+    measurer.reseed();
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record)? {
         Ok(measured) => add(observation(step, &measured), file),

@@ -92,7 +92,8 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    pub(super) fn of(record: &Record, timed: &Assessment, limit: f64) -> Vec<Self> {
+    pub(super) fn of(timed: &Assessment, limit: f64) -> Vec<Self> {
+        let record = &timed.record;
         let pairs = timed.analysis.comparisons.iter().zip(&timed.judgements);
         let one = |(pair, judgement): (&analysis::Comparison, &analysis::verdict::Judgement)| {
             let arms = [pair.reference, pair.arm];

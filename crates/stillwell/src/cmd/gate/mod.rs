@@ -127,7 +127,7 @@ impl Measured {
             let left_ns = budget_ns.saturating_sub(monotonic_ns() - started_ns).max(kept_ns);
             let alpha_pct = alpha_pct * (1.0 - ALPHA_OF_TIMES);
             let limits = CountingLimits { left_ns, alpha_pct, directory: &timed.record.path };
-            let all = Timed::of(&timed.record, timed, fail_on(verb).limit());
+            let all = Timed::of(timed, fail_on(verb).limit());
             measured.work = counting.count(verb, trees, changes, all, limits)?;
             if measured.work.was_interrupted {
                 measured.code = exit_code::INTERRUPTED;

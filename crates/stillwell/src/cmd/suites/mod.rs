@@ -71,13 +71,8 @@ pub fn refuse_several(spec: &BenchSpec) -> Result<()> {
     }
 }
 
-/// Measures a suite, or lists its benchmarks.
-pub fn bench(verb: &BenchVerb) -> Result<u8> {
-    bench_known(verb, &KnownPrograms::default())
-}
-
-/// [`bench()`] for programs whose benchmarks are partly listed already.
-pub fn bench_known(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
+/// Measures a suite, or lists its benchmarks. Some of its programs may be listed already.
+pub fn bench(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
         return list::schema();
