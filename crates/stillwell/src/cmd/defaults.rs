@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use rustix::process::geteuid;
 
 use crate::cmd::usage::mistake;
-use host::terminal;
 use host::user_files::open_to_read;
-use host::user_of_files;
+use host::{terminal, user_of_files};
 use model::spec::defaults::{DefaultsMistake, FILE, VARIABLE, takes_defaults, with_defaults};
 use model::words::reason;
 

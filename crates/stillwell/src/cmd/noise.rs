@@ -22,7 +22,6 @@ use record::plan::defaults;
 use render::conclusion::{Conclusion, FinalVerdict};
 use render::depth::Depth;
 use render::document::{self, ErrorObject};
-use render::noise as page;
 use render::remedies::Audience;
 use render::units::short_time;
 use render::{Styles, noise as shown};
@@ -97,7 +96,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
             .with_context(|| format!("--raw {}: cannot write", path.display()))
     });
     if verb.json {
-        let conclusion = page::machine_conclusion(&result.report);
+        let conclusion = shown::machine_conclusion(&result.report);
         let message = "interrupted: the numbers are those of the time before".to_owned();
         let error = result.was_interrupted.then(|| ErrorObject::interrupted(message));
         document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())?;

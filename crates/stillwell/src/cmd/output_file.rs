@@ -13,9 +13,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
-use host::terminal;
 use host::user_files::{directory_of, in_the_way, open_to_read};
-use host::{UserDirectory, invoking_user};
+use host::{UserDirectory, invoking_user, terminal};
 use record::START;
 
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).

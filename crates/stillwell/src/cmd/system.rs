@@ -9,10 +9,9 @@ use crate::cmd::rights::on_machine;
 use crate::cmd::{advise, tuning};
 use crate::session::{core_pairs, hidden_siblings};
 use host::knobs::bench_cpus;
-use host::terminal;
 use host::{
     self, BootAdvice, CountedInterrupts, Host, Interrupts, SystemReport, read_cpu_table,
-    read_uptime_seconds, with_hidden_siblings,
+    read_uptime_seconds, terminal, with_hidden_siblings,
 };
 use model::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use model::values::{Cpus, TimeSpan, exit_code};

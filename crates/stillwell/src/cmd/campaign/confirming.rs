@@ -12,8 +12,7 @@ use host::terminal;
 use measure::clock::monotonic_ns;
 use model::spec::campaign::CampaignConfirm;
 use model::values::exit_code;
-use render::campaign as page;
-use render::{campaign_document as documents, document};
+use render::{campaign as page, campaign_document as documents, document};
 use search::campaign::{CampaignEvent, Program};
 
 /// Measures, saves and shows the gain of the whole campaign.

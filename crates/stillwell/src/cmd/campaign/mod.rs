@@ -23,8 +23,7 @@ use model::spec::campaign::{
 };
 use model::values::exit_code;
 use model::words::one_command;
-use render::campaign as page;
-use render::{campaign_document as documents, document};
+use render::{campaign as page, campaign_document as documents, document};
 use search::campaign::{CampaignEvent, Program};
 
 use folder::{CampaignFolder, CampaignManifest, CampaignOptions};

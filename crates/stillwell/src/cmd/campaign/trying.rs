@@ -22,9 +22,8 @@ use model::values::{TimeSpan, exit_code};
 use model::words::{in_words, one_command};
 use record::Record;
 use record::fair_play::AuditReport;
-use render::campaign as page;
 use render::document::ErrorCode;
-use render::{campaign_document as documents, document};
+use render::{campaign as page, campaign_document as documents, document};
 use search::campaign::{
     AnswerReason, AttemptAnswer, AttemptEnd, CampaignEvent, Gain, Program, confirmation_blocks,
     is_confirmed,

@@ -22,7 +22,6 @@ use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
 use crate::cmd::suites::BuildInterrupted;
 use analysis::verdict::GateAnswer;
-
 use host::terminal;
 use measure::clock::monotonic_ns;
 use model::spec::GateVerb;
@@ -32,9 +31,8 @@ use record::Readers;
 use record::plan::defaults;
 use render::budget::short_budget_of_gate;
 use render::closing::{failed_benchmarks, uncounted_benchmarks};
-use render::gate_document;
 use render::gate_result::GateResult;
-use render::pull_request;
+use render::{gate_document, pull_request};
 
 use countable::Timed;
 use counting::{ALPHA_OF_TIMES, Counting, CountingLimits, Work};

@@ -11,9 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
 use crate::cmd::rights;
-use crate::cmd::step_directory::digest_of;
 use crate::cmd::step_directory::{
-    StepManifest as _, has_ended, interrupted, manifest_in, refuse_with_resume,
+    StepManifest as _, digest_of, has_ended, interrupted, manifest_in, refuse_with_resume,
     require_same_request, usual_directory, with_way_on,
 };
 use crate::cmd::suite_commands::KeptSuite;
