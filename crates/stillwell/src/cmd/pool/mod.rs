@@ -14,7 +14,6 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
-use crate::cmd::pool::task::JobEnd;
 use crate::cmd::print::{bar, print};
 use crate::session::drawn_seed;
 use analysis::pool as evidence;
@@ -321,11 +320,10 @@ fn judge(line: &PoolLine) -> Judgement {
 fn work(verb: &PoolTask) -> Result<u8> {
     let pool = Pool::open(&verb.directory)?;
     let facts = host::look(&Host::new("/")).facts;
-    let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
-    match ended {
-        JobEnd::Done => Ok(exit_code::SUCCESS),
-        JobEnd::Interrupted => Ok(exit_code::INTERRUPTED),
-        JobEnd::Failed(n_failed) => {
+    match task::work(&pool, verb.job, &node_name(facts.host))? {
+        None => Ok(exit_code::INTERRUPTED),
+        Some(0) => Ok(exit_code::SUCCESS),
+        Some(n_failed) => {
             terminal::say(format!("{n_failed} of the tasks of job {} failed", verb.job));
             Ok(if verb.lenient { exit_code::SUCCESS } else { exit_code::ERROR })
         }

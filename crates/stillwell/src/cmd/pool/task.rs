@@ -28,18 +28,9 @@ use search::pool::manifest::{Pool, PoolManifest, seed_option};
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobEnd {
-    Done,
-    /// This number of tasks failed.
-    Failed(usize),
-    /// A signal ended the job.
-    Interrupted,
-}
-
-/// Measures the unfinished tasks of a job. File names include `node`. Errors: the job does not exist, the suite has
-/// changed, or the folder cannot be written.
-pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
+/// Measures the unfinished tasks of a job. File names include `node`. Returns the number of tasks that failed; `None`
+/// after a signal. Errors: the job does not exist, the suite has changed, or the folder cannot be written.
+pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Option<usize>> {
     let manifest = &pool.manifest;
     ensure!(
         job < manifest.n_jobs(),
@@ -64,7 +55,7 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
             if is_interrupted {
                 std::fs::remove_file(&part).ok();
                 std::fs::remove_file(&log).ok();
-                return Ok(JobEnd::Interrupted);
+                return Ok(None);
             }
             n_failed += 1;
             keep_failure(pool, &name, &log, &error);
@@ -73,7 +64,7 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
         std::fs::remove_file(&part).ok();
         std::fs::remove_file(&log).ok();
     }
-    Ok(if n_failed > 0 { JobEnd::Failed(n_failed) } else { JobEnd::Done })
+    Ok(Some(n_failed))
 }
 
 /// Creates the output file of an attempt and returns its unique name. A process id is not unique enough, because the
