@@ -48,20 +48,14 @@ struct Server {
     lines: LineBuffer,
 }
 
-/// The events that ended a wait.
-struct Events {
-    has_input: bool,
-    is_interrupted: bool,
-}
-
 impl Server {
     /// Returns whether a signal came.
     fn serve(&mut self, interrupt: &Interrupt) -> Result<bool> {
         let (mut is_open, mut is_interrupted) = (true, false);
         while is_open || !self.running.is_empty() {
-            let events = self.wait(interrupt, is_open)?;
-            is_interrupted |= events.is_interrupted;
-            if events.has_input && is_open {
+            let has_input = self.wait(interrupt, is_open)?;
+            is_interrupted |= interrupt.take();
+            if has_input {
                 // A client that no longer reads has ended, too.
                 is_open = self.read().unwrap_or(false);
             }
@@ -75,7 +69,8 @@ impl Server {
         Ok(is_interrupted)
     }
 
-    fn wait(&self, interrupt: &Interrupt, is_open: bool) -> Result<Events> {
+    /// Waits for a signal, a call or input. Returns whether there is input.
+    fn wait(&self, interrupt: &Interrupt, is_open: bool) -> Result<bool> {
         let stdin = std::io::stdin();
         let mut all: Vec<BorrowedFd<'_>> = vec![interrupt.as_fd()];
         all.extend(is_open.then(|| stdin.as_fd()));
@@ -87,8 +82,7 @@ impl Server {
             all.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let has_pidfds = self.running.iter().all(|call| call.pidfd.is_some());
         wait_for(&mut fds, if has_pidfds { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
-        let has_input = is_open && !fds[1].revents().is_empty();
-        Ok(Events { has_input, is_interrupted: interrupt.take() })
+        Ok(is_open && !fds[1].revents().is_empty())
     }
 
     /// Reads and answers the available messages. Returns whether more may come.
