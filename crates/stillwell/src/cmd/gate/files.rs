@@ -42,7 +42,7 @@ impl BuiltFiles {
                 let Ok(kind) = entry.file_type() else { continue };
                 if kind.is_dir() {
                     let is_skipped = skipped.iter().any(|it| name == **it)
-                        || is_hidden(&name) && name != LIBTOOL;
+                        || name.as_encoded_bytes().starts_with(b".") && name != LIBTOOL;
                     left.extend((!is_skipped && depth < DEPTH_MAX).then(|| (path, depth + 1)));
                 } else if !path.is_file() {
                     // Opening a FIFO would wait for its other end.
@@ -64,10 +64,6 @@ impl BuiltFiles {
         let programs = programs.into_iter().map(|(name, (_, path))| (name, path)).collect();
         Self { programs, libraries }
     }
-}
-
-fn is_hidden(name: &std::ffi::OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
 }
 
 fn may_be_benchmark(path: &Path) -> bool {

@@ -39,7 +39,8 @@ pub fn as_commands(record: &Record, arms: &mut [EarlierArm]) -> Result<Option<So
     let loop_ns = arms.iter().filter_map(|arm| loop_ns(record, arm.index)).fold(0.0, f64::max);
     ensure!(loop_ns > 0.0, "{} has no times of loops", record.path.display());
     let loops = (RUN_NS / loop_ns).ceil().max(1.0) as u64;
-    let mut files = SoloFiles::new()?;
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let mut files = SoloFiles { folder, answers: Vec::new() };
     for again in arms {
         let arm = Arm { argv: again.argv.clone(), ..plan.arms[again.index].clone() };
         again.argv = match (&plan.workers, harness(again)) {
@@ -76,12 +77,6 @@ fn loop_ns(record: &Record, arm: usize) -> Option<f64> {
 }
 
 impl SoloFiles {
-    fn new() -> Result<Self> {
-        let folder = tempfile::tempdir();
-        let folder = folder.context("cannot make a temporary directory")?;
-        Ok(Self { folder, answers: Vec::new() })
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
