@@ -67,8 +67,8 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             )
         }
         WriteFormat::Hyperfine | WriteFormat::Json => {
-            let results = opened.results();
-            let assessment = Assessment::of(opened.into_record_with(about(verb, true))?);
+            let (record, results) = opened.into_both(about(verb, true))?;
+            let assessment = Assessment::of(record);
             let export = export_as(to).context("a format without a writer")?;
             output(verb, to, &results, |to| export(&assessment, to))
         }

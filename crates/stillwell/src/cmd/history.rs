@@ -13,6 +13,7 @@ use crate::cmd::open::{self, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
+use analysis::convert::to_record::ImportOptions;
 use host::{open_regular, terminal};
 use model::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
@@ -165,7 +166,7 @@ fn results_of(
     if results.benchmarks.iter().all(|it| it.values.is_empty()) {
         return Ok((extract::imported_results(results, None), origin));
     }
-    let (record, results) = opened.into_both()?;
+    let (record, results) = opened.into_both(ImportOptions::default())?;
     let analysis = analysis::analyse(&record);
     Ok((extract::imported_results(&results, Some((&record, &analysis))), origin))
 }

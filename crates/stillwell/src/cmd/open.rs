@@ -140,15 +140,14 @@ impl InputFile {
         }
     }
 
-    /// The record and the results of a file. Errors: the file has no values.
-    pub fn into_both(self) -> Result<(Record, Results)> {
+    /// [`InputFile::into_record_with`], and the results. Errors: the file has no values.
+    pub fn into_both(self, about: ImportOptions) -> Result<(Record, Results)> {
         match self.content {
             FileContent::Own(record) => {
                 let results = of_record::results(&record);
                 Ok((launches::gather(*record), results))
             }
             FileContent::Foreign(results) => {
-                let about = ImportOptions::default();
                 Ok((imported(&self.path, self.created, &results, about)?, results))
             }
         }
@@ -165,14 +164,6 @@ impl InputFile {
         match self.content {
             FileContent::Own(record) => ComparedFile::from_record(*record),
             FileContent::Foreign(results) => ComparedFile::from_results(results),
-        }
-    }
-
-    /// A copy of the results.
-    pub fn results(&self) -> Results {
-        match &self.content {
-            FileContent::Own(record) => of_record::results(record),
-            FileContent::Foreign(results) => results.clone(),
         }
     }
 

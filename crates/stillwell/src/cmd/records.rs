@@ -10,6 +10,7 @@ use crate::cmd::exports;
 use crate::cmd::open::{self, FileContent, InputFile, inputs};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
+use analysis::convert::to_record::ImportOptions;
 use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use analysis::{self, RecordCheck, Steadiness, check_record, launches};
 use formats::{Detail, Results};
@@ -113,7 +114,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         if !verb.json && without_values(&opened)? {
             return Ok(());
         }
-        let (record, results) = opened.into_both()?;
+        let (record, results) = opened.into_both(ImportOptions::default())?;
         let series = series_of(&record, &results);
         drop(results);
         let arms = analysis::summarise(&record);
