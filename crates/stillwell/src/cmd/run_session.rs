@@ -12,7 +12,6 @@ use crate::session::{
 };
 use host::Host;
 use host::priority::caveats;
-use host::shield::Isolation;
 use model::spec::RunVerb;
 use model::values::{DecideOn, exit_code};
 use record::plan::{ArmTerms, Ending, ProcessPlan, Terms, decide_session};
@@ -32,15 +31,11 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     guard.restore(shown)
 }
 
-/// Measures and shows only progress. Returns the record, the end of the session, and the isolation of its runs.
-pub fn measure_quietly(
-    verb: &RunVerb,
-    terms: &Terms<'_>,
-) -> Result<(PathBuf, SessionEnd, Option<Isolation>)> {
+/// Measures and shows only progress. Returns the record and the end of the session.
+pub fn measure_quietly(verb: &RunVerb, terms: &Terms<'_>) -> Result<(PathBuf, SessionEnd)> {
     let mut guard = Guard::for_commands(&verb.host_root, &verb.spec.process, Voice::Quiet)?;
-    let isolation = guard.isolation().cloned();
     let measured = measure(verb, terms, None, &mut guard);
-    guard.restore(measured).map(|(path, end)| (path, end, isolation))
+    guard.restore(measured)
 }
 
 /// Measures with samples and shows only progress. Returns the record and the end of the session.

@@ -167,8 +167,8 @@ impl<'a> AdviceSession<'a> {
         let measured = measure_quietly(&verb, &Terms::default());
         let record = Record::read(&path);
         std::fs::remove_file(&path).ok();
-        let (end, isolation) = match measured {
-            Ok((_, end, isolation)) => (end, isolation),
+        let end = match measured {
+            Ok((_, end)) => end,
             // ^C came while the guardian tuned.
             Err(_) if self.interrupt.take() => return Ok(Err(Unvisited::Interrupted)),
             Err(error) => return failed(in_words(&error)),
@@ -181,7 +181,8 @@ impl<'a> AdviceSession<'a> {
             return failed(explain_failure(&record, failure, Quote::Here));
         }
         let needs_shield = step.changes.contains(&StepChange::Shield);
-        if needs_shield && !isolation.as_ref().is_some_and(|it| it.how.is_shield()) {
+        let isolation = record.header.isolation.as_ref();
+        if needs_shield && !isolation.is_some_and(|it| it.how.is_shield()) {
             return failed(no_shield(isolation));
         }
         match times(&record, place, self.verb.clock.unwrap_or_default()) {
@@ -204,7 +205,7 @@ impl<'a> AdviceSession<'a> {
     }
 }
 
-fn no_shield(isolation: Option<Isolation>) -> String {
+fn no_shield(isolation: Option<&Isolation>) -> String {
     let notes = isolation.map(|isolation| isolation.notes.join("; ")).unwrap_or_default();
     if notes.is_empty() { "no CPU can be kept free".into() } else { notes }
 }

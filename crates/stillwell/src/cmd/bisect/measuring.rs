@@ -212,8 +212,7 @@ impl<'a> BisectMeasurer<'a> {
             let script = self.made_up.as_ref().map(|it| it.script(&ids, self.seed));
             let script = script.transpose()?;
             session.script = script.as_ref().map(|file| file.path().to_owned());
-            let (path, end, _) = measure_quietly(&session, terms)?;
-            (path, end)
+            measure_quietly(&session, terms)?
         };
         match is_whole(&path, end)? {
             Ok(()) => Assessment::read(&path).map(Ok),

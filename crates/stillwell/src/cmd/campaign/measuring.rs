@@ -142,8 +142,7 @@ impl<'a> CampaignMeasurer<'a> {
             let terms = Terms { arms: ArmTerms::Together(Vec::new()), ..terms };
             self.measure_programs(programs, budget, &record, &terms)?
         } else {
-            let (path, end, _) = measure_quietly(&verb, &terms)?;
-            (path, end)
+            measure_quietly(&verb, &terms)?
         };
         if let Err(why) = is_whole(&path, end)? {
             return Ok(Err(match why {

@@ -67,7 +67,7 @@ fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport>
     session.output.style = Some(Style::None);
     let verb = RunVerb::of(session, Path::new("/"));
     let terms = Terms { fair_play: Some(fair.terms()), ..Terms::default() };
-    let (record, end, _) = measure_quietly(&verb, &terms)?;
+    let (record, end) = measure_quietly(&verb, &terms)?;
     ensure!(end.reason == EndReason::Complete, "the session failed: {:?}", end.failure);
     Ok(fair.verdict(&record)?.merge(fair.audit(spec, 0, Some(&record), &Terms::default())?))
 }

@@ -78,7 +78,7 @@ impl<'a> RaceMeasurer<'a> {
         let seed = self.manifest.seed.wrapping_add(self.n_rounds) & 0xffff_ffff;
         verb.spec.length.seed = Some(seed);
         let rules = decide_session(&verb.spec, &strict, &Surroundings::default())?.arms;
-        let (path, end, _) = measure_quietly(&verb, &terms)?;
+        let (path, end) = measure_quietly(&verb, &terms)?;
         let found = Record::read(&path)?;
         let mut failed = Vec::new();
         let code = end.failure.as_ref().map_or(ErrorCode::CommandFailed, code_of);
