@@ -173,12 +173,9 @@ impl Session<'_> {
 
     /// Runs the cleanup of the last arm that was set up.
     pub(super) fn clean_up_arm(&mut self) -> Result<Outcome> {
-        let arm = self.set_up_arm.take();
-        let hook = arm.and_then(|arm| Some((arm, self.plan.arms[arm].cleanup.as_ref()?)));
-        hook.map_or_else(
-            || Ok(Outcome::default()),
-            |(arm, cleanup)| self.runner.hook(Hook::Cleanup, cleanup, arm),
-        )
+        let Some(arm) = self.set_up_arm.take() else { return Ok(Outcome::default()) };
+        let Some(cleanup) = &self.plan.arms[arm].cleanup else { return Ok(Outcome::default()) };
+        self.runner.hook(Hook::Cleanup, cleanup, arm)
     }
 
     pub(super) fn close(&mut self, reason: EndReason) -> Result<()> {

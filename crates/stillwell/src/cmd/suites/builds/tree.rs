@@ -118,23 +118,21 @@ impl BuildTree<'_> {
 
     /// The directory for this source and recipe.
     fn own_directory(&self) -> Result<PathBuf> {
-        let (origin, name, owner) = match self.source {
+        let (origin, name, owner, of_session) = match self.source {
             BuildSource::Commit { repository, git } => {
-                (repository, &git.revision[..git.revision.len().min(COMMIT_MAX)], "")
+                let commit = &git.revision[..git.revision.len().min(COMMIT_MAX)];
+                (repository, commit, "", String::new())
             }
+            // A copy has the current files, so only this session uses it.
             BuildSource::Files(path) => {
-                (path, self.variant.name.as_str(), self.variant.name.as_str())
+                let name = self.variant.name.as_str();
+                (path, name, name, format!("-{}", self.builder.session))
             }
         };
         let recipe = self.recipe();
         let hash = short_hash(&[path_bytes(origin), owner.as_bytes(), recipe.as_bytes()]);
         let plain: String =
             name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
-        // A copy has the current files, so only this session uses it.
-        let of_session = match self.source {
-            BuildSource::Commit { .. } => String::new(),
-            BuildSource::Files(_) => format!("-{}", self.builder.session),
-        };
         let number = self.number.map_or_else(String::new, |number| format!("-link{number}"));
         Ok(record::builds_path()?.join(format!("{plain}-{hash}{of_session}{number}")))
     }
