@@ -51,10 +51,8 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
             return across_files(verb, opened);
         }
     }
-    let mut sessions = Vec::with_capacity(opened.len());
-    for opened in opened {
-        sessions.push(opened.into_record()?);
-    }
+    let sessions = opened.into_iter().map(InputFile::into_record);
+    let mut sessions: Vec<Record> = sessions.collect::<Result<_>>()?;
     match sessions.len() {
         1 => within_record(verb, sessions.remove(0)),
         _ => across_sessions(verb, sessions),

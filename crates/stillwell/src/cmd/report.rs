@@ -34,10 +34,9 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
     } else {
         refuse_other_page(&output)?;
     }
-    let mut all = Vec::new();
-    for opened in open::all(&verb.files, Detail::Everything)? {
-        all.push(Assessment::of(opened?.into_record()?));
-    }
+    let all = open::all(&verb.files, Detail::Everything)?;
+    let all = all.map(|opened| Ok(Assessment::of(opened?.into_record()?)));
+    let all: Vec<Assessment> = all.collect::<Result<_>>()?;
     let shown = output.display();
     let advice = if is_named { "" } else { "; name another place with -o" };
     write_one(&output, |to| write(to, &all, verb.title.as_deref()))

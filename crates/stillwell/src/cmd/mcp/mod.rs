@@ -171,13 +171,8 @@ impl Server {
 
     /// Answers the ended calls, and starts waiting ones. A cancelled call gets no answer.
     fn look(&mut self) -> Result<()> {
-        let mut ended = Vec::new();
-        for index in (0..self.running.len()).rev() {
-            if self.running[index].look() {
-                ended.push(self.running.remove(index));
-            }
-        }
-        for call in ended {
+        let ended: Vec<Call> = self.running.extract_if(.., Call::look).collect();
+        for call in ended.into_iter().rev() {
             let (id, is_cancelled) = (call.id.clone(), call.is_cancelled());
             let answer = call.result();
             if !is_cancelled {

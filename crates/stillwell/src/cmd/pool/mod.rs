@@ -159,9 +159,7 @@ fn list(program: &Path, suite: &Path, arms: Option<&str>) -> Result<Listing> {
 
 fn sbatch_options(verb: &PoolRun) -> Vec<String> {
     let mut options = Vec::new();
-    if !verb.shared {
-        options.push("--exclusive".into());
-    }
+    options.extend((!verb.shared).then(|| "--exclusive".to_owned()));
     options.extend(verb.constraint.iter().map(|it| format!("--constraint={it}")));
     options.extend(verb.partition.iter().map(|it| format!("--partition={it}")));
     options.extend(verb.sbatch_option.iter().cloned());
