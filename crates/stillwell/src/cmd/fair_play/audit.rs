@@ -85,7 +85,9 @@ impl FairPlay {
             }
         }
         for block in 1..self.period.min(INPUTS_MAX) {
-            runs.other_input(block)?;
+            // For their outputs alone.
+            runs.run(0, block, false, false)?;
+            runs.run(1, block, false, false)?;
         }
         let [reference, attempt] = runs.programs;
         let after = settings();
@@ -130,14 +132,6 @@ impl Runs<'_> {
         for arm in 0..2 {
             let facts = self.run(arm, 0, false, true)?;
             self.programs[arm].overt.push(facts);
-        }
-        Ok(())
-    }
-
-    /// Both programs with another input, for their outputs alone.
-    fn other_input(&mut self, block: u32) -> Result<()> {
-        for arm in 0..2 {
-            self.run(arm, block, false, false)?;
         }
         Ok(())
     }
