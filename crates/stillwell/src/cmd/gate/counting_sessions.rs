@@ -63,13 +63,6 @@ pub(super) struct CountingSessions<'a> {
     pub different: Vec<String>,
 }
 
-/// The result of one count of each build.
-pub(super) struct CountedOnce {
-    /// New ÷ old.
-    pub ratio: f64,
-    pub not_counted: NotCounted,
-}
-
 impl CountingSessions<'_> {
     pub(super) fn has_failed(&self) -> bool {
         self.n_failed == self.n_sums && self.n_failed >= self.n_failed_max.max(1)
@@ -110,13 +103,14 @@ impl CountingSessions<'_> {
         Ok(counted)
     }
 
-    /// Counts a pair with a single benchmark, the sum of these, in a single block. `None` without both counts.
+    /// Counts a pair with a single benchmark, the sum of these, in a single block. Returns new ÷ old, and what is not in
+    /// it. `None` without both counts.
     pub(super) fn count_once(
         &mut self,
         pair: Pair,
         benchmarks: &[Countable<'_>],
         expected_ns: f64,
-    ) -> Result<Option<CountedOnce>> {
+    ) -> Result<Option<(f64, NotCounted)>> {
         self.n_sums += 1;
         self.n_failed += 1;
         let folder = format!("{FOLDER}-{}", self.n_sums);
@@ -140,7 +134,7 @@ impl CountingSessions<'_> {
         };
         self.n_failed -= 1;
         let not_counted = not_counted(&counted.record, [0, 1]);
-        Ok(Some(CountedOnce { ratio: new as f64 / old as f64, not_counted }))
+        Ok(Some((new as f64 / old as f64, not_counted)))
     }
 
     /// Expected time for processes that execute all of these benchmarks, ns.

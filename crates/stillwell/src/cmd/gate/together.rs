@@ -106,14 +106,12 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
             if is_late || self.sessions.has_failed() {
                 return Ok(Sum::NotCounted);
             }
-            let Some(once) = self.sessions.count_once(pair, benchmarks, expected_ns)? else {
-                return Ok(Sum::Failed);
-            };
-            let (n_together, is_same) =
-                (benchmarks.len(), same_work(&lengths(benchmarks), once.ratio));
+            let counted = self.sessions.count_once(pair, benchmarks, expected_ns)?;
+            let Some((ratio, not_counted)) = counted else { return Ok(Sum::Failed) };
+            let (n_together, is_same) = (benchmarks.len(), same_work(&lengths(benchmarks), ratio));
             for (one, is_same) in std::mem::take(benchmarks).into_iter().zip(is_same) {
                 match is_same {
-                    true => self.same.push(one.with(once.not_counted).the_same_work(n_together)),
+                    true => self.same.push(one.with(not_counted).the_same_work(n_together)),
                     false => benchmarks.push(one),
                 }
             }
@@ -121,8 +119,8 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
                 return Ok(Sum::Same);
             }
             if let ([one], 1) = (&benchmarks[..], n_together) {
-                self.sessions.ratios.insert(one.timed.name.clone(), once.ratio);
-                let does_differ = (once.ratio - 1.0).abs() > SAME_WORK;
+                self.sessions.ratios.insert(one.timed.name.clone(), ratio);
+                let does_differ = (ratio - 1.0).abs() > SAME_WORK;
                 self.sessions.different.extend(does_differ.then(|| one.timed.name.clone()));
             }
             if benchmarks.len() == n_together {
