@@ -47,12 +47,6 @@ pub(super) struct BisectMeasurer<'a> {
     program: Option<ProgramMeasurer>,
 }
 
-/// A finished session: the relation of each other commit to the first one.
-pub(super) struct MeasuredArms {
-    pub relations: Vec<Relation>,
-    pub seconds: f64,
-}
-
 impl<'a> BisectMeasurer<'a> {
     /// Errors: `--script` cannot be read.
     pub(super) fn new(verb: &'a BisectVerb, place: &'a Place, seed: u64) -> Result<Self> {
@@ -134,13 +128,14 @@ impl<'a> BisectMeasurer<'a> {
         built(&variant, &self.place.top)
     }
 
-    /// Measures built commits in turns, the first as the reference, into this record.
+    /// Measures built commits in turns into this record. Returns the relation of each other one to the first, and the
+    /// seconds.
     pub(super) fn measure(
         &mut self,
         commits: &[&Commit],
         alpha: f64,
         record: PathBuf,
-    ) -> Result<Result<MeasuredArms, Unmeasured>> {
+    ) -> Result<Result<(Vec<Relation>, f64), Unmeasured>> {
         let built = |commit: &&Commit| {
             self.built.get(&commit.id).cloned().context("a commit is not built yet")
         };
@@ -159,7 +154,7 @@ impl<'a> BisectMeasurer<'a> {
             terms.ending = Ending::AtADifference;
         }
         let found = self.finished(record, &revisions, &terms)?;
-        Ok(found.map(|found| measured_arms(&found, commits.len(), alpha)))
+        Ok(found.map(|found| (relations(&found, commits.len(), alpha), seconds_of(&found))))
     }
 
     /// Measures two relinked commits in turns, to the last block. Returns the second against the first across link
@@ -242,15 +237,14 @@ impl<'a> BisectMeasurer<'a> {
 }
 
 /// The relations in a finished record.
-fn measured_arms(assessment: &Assessment, n_commits: usize, alpha: f64) -> MeasuredArms {
+fn relations(assessment: &Assessment, n_commits: usize, alpha: f64) -> Vec<Relation> {
     let relation = |arm: usize| {
         let comparisons = &mut assessment.analysis.comparisons.iter();
         let found = comparisons.find(|it| it.arm == arm && it.reference == 0)?;
         let Evidence::Paired(paired) = &found.evidence else { return None };
         Some(relation_of(paired, alpha))
     };
-    let relations = (1..n_commits).map(|arm| relation(arm).unwrap_or(UNKNOWN)).collect();
-    MeasuredArms { relations, seconds: seconds_of(assessment) }
+    (1..n_commits).map(|arm| relation(arm).unwrap_or(UNKNOWN)).collect()
 }
 
 /// When the last run started, s.

@@ -31,9 +31,11 @@ use record::plan::defaults;
 use render::bisect::StepRecord;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::{bisect as page, bisect_document};
-use search::bisection::{Answer, BisectSearch, CommitGraph, Observation, SearchRules, SearchStep};
+use search::bisection::{
+    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
+};
 
-use measuring::{BisectMeasurer, MeasuredArms};
+use measuring::BisectMeasurer;
 use state::{BisectManifest, BisectState, ObservedLine};
 pub use state::{confirmed, is_search};
 
@@ -267,7 +269,7 @@ fn observe(
     measurer.reseed();
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record)? {
-        Ok(measured) => add(observation(step, &measured), file),
+        Ok((found, seconds)) => add(observation(step, &found, seconds), file),
         Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
         Err(Unmeasured::Interrupted) => return Ok(None),
     }
@@ -275,8 +277,7 @@ fn observe(
 }
 
 /// The observation that a finished session gives.
-fn observation(step: &SearchStep, measured: &MeasuredArms) -> Observation {
-    let (found, seconds) = (&measured.relations, measured.seconds);
+fn observation(step: &SearchStep, found: &[Relation], seconds: f64) -> Observation {
     match *step {
         SearchStep::Ends { lo, hi, .. } => Observation::Ends { lo, hi, new: found[0], seconds },
         SearchStep::Probe { commit, .. } => {
@@ -323,8 +324,8 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     let rules = rules_of(verb)?;
     let arms: Vec<_> = commits.iter().collect();
     let record = new_path(&host::local_time::now())?;
-    let measured = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
-        Ok(measured) => measured,
+    let relations = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
+        Ok((relations, _)) => relations,
         Err(Unmeasured::Program(0, why)) => {
             print(&format!("HEAD cannot be measured: {why}\n"))?;
             return Ok(SKIP);
@@ -332,7 +333,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
         Err(Unmeasured::Program(arm, why)) => bail!("the end {}: {why}", words[arm]),
         Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
     };
-    let [of_old, of_new] = [0, 1].map(|at| measured.relations[at].inverse());
+    let [of_old, of_new] = [0, 1].map(|at| relations[at].inverse());
     let told = search::bisection::answer(&of_old, &of_new, rules.margin);
     print(&page::told(told, &of_old, &of_new))?;
     Ok(match told {
