@@ -45,14 +45,12 @@ pub fn measure(
         suite.members.iter().zip(paths).map(|(member, path)| SuiteEntry::find(member, path));
     let mut session = SuiteSession {
         entries: entries.collect::<Result<_>>()?,
+        spec,
         manifest,
         survey,
         guard,
         interrupt,
         screen,
-        readers: Readers::of(spec.session.output.shared),
-        is_of_gate: spec.suite.is_gate,
-        is_resumed: spec.suite.resume.is_some(),
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
         of_suspects_ns: 0,
@@ -69,7 +67,7 @@ pub fn measure(
     let is_interrupted = matches!(measured, Ok(true));
     // Our own errors are not final either: --resume can continue.
     let closed = session.close_all(is_interrupted || measured.is_err());
-    let code = session.finish(spec, directory, is_interrupted)?;
+    let code = session.finish(directory, is_interrupted)?;
     if session.entries.iter().all(SuiteEntry::is_final) {
         super::builds::remove(&manifest.copies);
     }
@@ -86,15 +84,12 @@ pub fn measure(
 
 struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
+    spec: &'a BenchSpec,
     manifest: &'a SuiteManifest,
     survey: &'a Survey,
     guard: &'a mut Guard,
     interrupt: Rc<Interrupt>,
     screen: Screen,
-    readers: Readers,
-    /// Whether the verb `gate` itself warns of a short budget.
-    is_of_gate: bool,
-    is_resumed: bool,
     started_ns: u64,
     spent_before_ns: u64,
     /// Time of the visits to suspects, ns.
@@ -184,8 +179,11 @@ impl SuiteSession<'_> {
         }
         let paces: Vec<_> = self.entries.iter().map(pace).collect();
         let budget_ns = self.manifest.suite.budget_ns;
-        let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces, self.is_resumed);
-        if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !self.is_of_gate) {
+        let options = &self.spec.suite;
+        let is_resumed = options.resume.is_some();
+        let text = short_budget_of_suite(budget_ns, self.spent_ns(), &paces, is_resumed);
+        // The verb `gate` itself warns of a short budget.
+        if let Some(text) = text.filter(|_| !self.screen.is_quiet() && !options.is_gate) {
             terminal::say(text);
         }
     }
@@ -250,7 +248,7 @@ impl SuiteSession<'_> {
         let (beginning, clock) = (prefix, self.clock.clone());
         let opening = Opening {
             record: Some(&entry.path),
-            readers: self.readers,
+            readers: Readers::of(self.spec.session.output.shared),
             visit: Some(VisitOpening { state, paces, beginning, clock }),
             ..Opening::new(self.survey.clone(), &mut *self.guard, self.screen)
         };

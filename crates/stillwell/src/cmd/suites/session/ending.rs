@@ -10,7 +10,6 @@ use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
 use crate::session::Screen;
 use host::terminal;
-use model::spec::workers::BenchSpec;
 use model::values::{FailOn, exit_code};
 use record::{EndReason, Record};
 use render::depth::Depth;
@@ -20,13 +19,8 @@ use render::one_line;
 
 impl SuiteSession<'_> {
     /// Shows everything. Returns the exit code.
-    pub(super) fn finish(
-        &self,
-        spec: &BenchSpec,
-        directory: &Path,
-        is_interrupted: bool,
-    ) -> Result<u8> {
-        let output = &spec.session.output;
+    pub(super) fn finish(&self, directory: &Path, is_interrupted: bool) -> Result<u8> {
+        let (spec, output) = (self.spec, &self.spec.session.output);
         let is_shown = !(self.screen.is_quiet() || exports::use_stdout(&output.exports));
         let is_text = is_shown && !output.json;
         let is_seen = is_text && Screen::is_one_terminal();
@@ -66,7 +60,7 @@ impl SuiteSession<'_> {
             }
         }
         // A gate counts quietly: it tells itself what could not be counted, and its next call counts anew.
-        if self.is_of_gate && self.screen.is_quiet() {
+        if spec.suite.is_gate && self.screen.is_quiet() {
             return Ok(code);
         }
         failures.iter().for_each(terminal::say);
