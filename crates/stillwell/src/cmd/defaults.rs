@@ -17,8 +17,7 @@ use model::words::reason;
 /// A larger file is not a file of options.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The command line with the defaults of a verb that measures. Errors: an option has a mistake, or the file cannot be
-/// read.
+/// The command line with the defaults of a verb that measures. Errors: an option is wrong, or the file is unreadable.
 pub fn filled_in(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     if !takes_defaults(&words) {
         return Ok(words);

@@ -126,8 +126,7 @@ impl InputFile {
         }
     }
 
-    /// Whether the file has benchmarks, which are compared across files, and not commands, which are compared within
-    /// one.
+    /// Whether the file has benchmarks, compared across files, and not commands, which are compared within one.
     pub fn has_benchmarks(&self) -> bool {
         match &self.content {
             FileContent::Own(record) => {

@@ -129,8 +129,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// The series of each arm. `None` for all arms if every run is a process with one value: the rest of the table shows
-/// it.
+/// The series of each arm; `None` for all if every run is a process with one value, which the rest of the table shows.
 fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     let plan = &record.header.plan;
     let is_imported = record.header.imported.is_some();

@@ -1,5 +1,4 @@
-//! A session from its plan to its exit code: orders, measures and records the runs; then analyses, judges and shows the
-//! record.
+//! A session from its plan to its exit code: orders, measures, records, analyses, judges and shows the runs.
 
 mod core_pairs;
 mod forecast;

@@ -140,8 +140,7 @@ impl ProgressLine {
         }
     }
 
-    /// Draws the number of blocks, the ratio so far or the smallest times, and the expected time to the decision and
-    /// to the end.
+    /// Draws the number of blocks, the ratio so far or the smallest times, and the time to the decision and to the end.
     pub fn draw(&mut self, live: &LiveTimes, watch: Option<&SessionComparisons>) {
         let is_due = self.target == ProgressTarget::Lines && self.clock.is_due();
         if self.target != ProgressTarget::Bar && !is_due {

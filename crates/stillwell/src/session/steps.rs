@@ -1,5 +1,4 @@
-//! A session in steps: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a
-//! reason.
+//! A session in steps: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record ends with a reason.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -15,8 +15,7 @@ use record::plan::counting::InstructionCounters;
 use record::plan::placement::memory_gap;
 use record::plan::{HIGHEST_PRIORITY, MachinePlaces, Surroundings};
 
-/// The surroundings of runs that are executed under a guard. `are_copied`: several copies of a command are one run.
-/// Errors: no seed can be drawn.
+/// The surroundings of runs under a guard. `are_copied`: copies of a command are one run. Errors: no seed can be drawn.
 pub fn surroundings(
     host: &Host,
     guard: &Guard,

@@ -54,8 +54,7 @@ impl Session<'_> {
         (self.state, paces, last_words)
     }
 
-    /// Measures up to the next interim analysis, or until the time is used up. `Some` when the benchmark is done.
-    /// Errors: the runner failed.
+    /// Measures up to the next interim analysis, or while time is left. `Some` when done. Errors: the runner failed.
     pub fn visit(&mut self, visit: Visit) -> Result<Option<SessionEnd>> {
         let plan = self.plan;
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();

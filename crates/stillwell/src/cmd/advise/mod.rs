@@ -143,8 +143,7 @@ fn selected(
     Ok(steps.into_iter().filter(is_wanted).collect())
 }
 
-/// The CPU that bound runs use: the named one, one isolated at boot, or the one that loses the least time now. `None`
-/// if there is only one CPU.
+/// The CPU of bound runs: named, isolated at boot, or with the least lost time now; `None` if there is only one.
 fn cpu(
     verb: &SystemAdvise,
     host: &Host,

@@ -128,8 +128,7 @@ impl<'a> BisectMeasurer<'a> {
         built(&variant, &self.place.top)
     }
 
-    /// Measures built commits in turns into this record. Returns the relation of each other one to the first, and the
-    /// seconds.
+    /// Measures built commits in turns into this record. Returns each one's relation to the first, and the seconds.
     pub(super) fn measure(
         &mut self,
         commits: &[&Commit],
@@ -157,8 +156,7 @@ impl<'a> BisectMeasurer<'a> {
         Ok(found.map(|found| (relations(&found, commits.len(), alpha), seconds_of(&found))))
     }
 
-    /// Measures two relinked commits in turns, to the last block. Returns the second against the first across link
-    /// orders, and the seconds.
+    /// Measures two relinked commits, to the last block. Returns their relation across link orders, and the seconds.
     pub(super) fn measure_layouts(
         &mut self,
         commits: [&Commit; 2],

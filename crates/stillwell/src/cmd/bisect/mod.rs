@@ -72,8 +72,7 @@ pub fn bisect(verb: &BisectVerb) -> Result<u8> {
     search(&asked, state)
 }
 
-/// Begins a search in a directory of a repository, or goes on with it. Errors: a revision is unknown, or an end cannot
-/// be built.
+/// Begins a search in a repository, or goes on with it. Errors: a revision is unknown, or an end cannot be built.
 pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
     let place = Place::of(here)?;
     let (good, bad) = ends(verb)?;

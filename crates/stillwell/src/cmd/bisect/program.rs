@@ -42,8 +42,7 @@ impl ProgramMeasurer {
         Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 
-    /// Lists the program of a build. The inner error is why it cannot be measured; the outer one means that no program
-    /// can start.
+    /// Lists the program of a build. Both errors are those of [`bench::listed_at`].
     pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<Result<(), String>> {
         let programs = self.programs(std::slice::from_ref(revision))?;
         let found = bench::listed_at(&self.verb, &programs[0])?;

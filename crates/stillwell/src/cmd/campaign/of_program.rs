@@ -36,8 +36,7 @@ pub(super) fn benchmarks(
 }
 
 impl CampaignMeasurer<'_> {
-    /// The deciding benchmarks of a program; all of them before the campaign has any. The inner error is why it cannot
-    /// be measured; the outer one means that no program can start.
+    /// The deciding benchmarks of a program; all before there are any. Both errors are those of [`bench::listed_at`].
     pub(super) fn list(
         &self,
         runnable: &Runnable,

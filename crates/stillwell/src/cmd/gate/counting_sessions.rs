@@ -103,8 +103,7 @@ impl CountingSessions<'_> {
         Ok(counted)
     }
 
-    /// Counts a pair with a single benchmark, the sum of these, in a single block. Returns new ÷ old, and what is not in
-    /// it. `None` without both counts.
+    /// Counts the sum of these once in each build. Returns new ÷ old, and what is not in it; `None` without both.
     pub(super) fn count_once(
         &mut self,
         pair: Pair,

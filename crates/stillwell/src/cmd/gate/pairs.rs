@@ -46,8 +46,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// CPU time of a start of the old program, as its list needs it: the mean of some. `None` if the list is more than a
-    /// start.
+    /// CPU time of a start of the old program, as its list needs it: the mean of some; `None` if the list is more.
     pub(super) fn start(&self, verb: &GateVerb, trees: &Trees) -> Option<CpuTime> {
         if self.listing.all_ns > START_MAX_NS {
             return None;
@@ -125,8 +124,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Finds all programs, or the named ones. Errors: a named program is in neither build, or there is no program at
-    /// all.
+    /// Finds all programs, or the named ones. Errors: a named one is in neither build, or there is none at all.
     pub(super) fn find(trees: &Trees, verb: &GateVerb) -> Result<Self> {
         let mut all = Self::default();
         let [old, new] = [0, 1].map(|side| BuiltFiles::below(&trees.directories[side]));

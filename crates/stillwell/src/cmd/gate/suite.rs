@@ -91,8 +91,7 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
     }
 }
 
-/// Writes the suite, with the programs of both sides under one name each. Returns its path and the lists of the
-/// programs.
+/// Writes the suite, with the programs of both sides under one name each. Returns its path and the programs' lists.
 fn suite_of(
     folder: &TempDir,
     trees: &Trees,

@@ -94,8 +94,7 @@ impl<'s, 'p, 'a> Search<'s, 'p, 'a> {
         Self { sessions, long: Vec::new(), same: Vec::new() }
     }
 
-    /// Counts benchmarks of one program as a sum, without those that do the same work: they leave the list. A single one that
-    /// differs is noted.
+    /// Counts benchmarks as a sum. Those that do the same work leave the list, and a single one that differs is noted.
     fn count(&mut self, benchmarks: &mut Vec<Countable<'a>>) -> Result<Sum> {
         while let Some(pair) = self.pair(benchmarks) {
             let expected_ns = self.sessions.expected_ns(benchmarks, PROCESSES);

@@ -119,8 +119,7 @@ pub(super) fn spec(verb: &RaceVerb, commands: &[String], names: &[String]) -> Ru
     spec
 }
 
-/// The arms as a session of `run` would plan them. Errors: the options contradict each other, or there are too few or
-/// too many arms.
+/// The arms as `run` would plan them. Errors: the options contradict each other, or there are too few or too many arms.
 pub(super) fn planned(verb: &RaceVerb, commands: &[String], names: &[String]) -> Result<Plan> {
     ensure!(
         verb.arms.subtract.is_none(),

@@ -48,8 +48,7 @@ impl<'a> RaceMeasurer<'a> {
         Ok(Self { verb, manifest, labels, suite, played, n_rounds: 0 })
     }
 
-    /// Measures a round of `arms` into this record. `None` after ^C. Errors: the session cannot start, or the reference
-    /// fails.
+    /// Measures a round of `arms` into a record. `None` after ^C. Errors: no session starts, or the reference fails.
     pub(super) fn measure(
         &self,
         race: &Race,

@@ -1,5 +1,4 @@
-//! Common slips of a command line, which would measure something unintended. They are reported before anything is
-//! measured.
+//! Common slips of a command line, which would measure something unintended. They are told before anything is measured.
 
 #![expect(clippy::disallowed_methods, reason = "looks for programs in PATH")]
 

@@ -12,8 +12,7 @@ use model::spec::suite::{Build, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
 use record::plan::suite::VariantBuild;
 
-/// Checks out and builds the variants of a suite in this directory. Errors: a revision is unknown, a build fails, or ^C
-/// came.
+/// Checks out and builds variants in this directory. Errors: a revision is unknown, a build fails, or ^C came.
 pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>> {
     let builder = Builder::new()?;
     let built = |variant: &Variant| {

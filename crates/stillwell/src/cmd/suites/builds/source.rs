@@ -21,8 +21,7 @@ pub enum BuildSource {
 }
 
 impl BuildSource {
-    /// The source of a variant. `directory`: the directory of the suite file. Errors: the revision or directory is
-    /// unknown.
+    /// The source of a variant. `directory`: that of the suite file. Errors: the revision or directory is unknown.
     pub fn of(variant: &Variant, directory: &Path) -> Result<Self> {
         match &variant.revision {
             Some(revision) => Self::checked_out(variant, directory, revision),

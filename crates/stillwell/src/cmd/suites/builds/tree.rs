@@ -137,8 +137,7 @@ impl BuildTree<'_> {
         Ok(record::builds_path()?.join(format!("{plain}-{hash}{of_session}{number}")))
     }
 
-    /// The lock file of a directory that is built in place, outside of that directory; `None` without a cache
-    /// directory.
+    /// The lock file of a directory that is built in place, outside of it; `None` without a cache directory.
     fn lock_in_place(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
         let name = format!("in-place-{}.lock", short_hash(&[path_bytes(&path)]));
