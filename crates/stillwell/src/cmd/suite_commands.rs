@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use host::user_files::read_text;
-use model::prose::Prose;
 use model::spec::RunSpec;
 use model::spec::suite::{Flaw, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{
@@ -74,18 +73,14 @@ impl KeptSuite {
         Text { path: &self.path, text: &self.text }
     }
 
-    /// The benchmarks with these variants instead of the suite's own.
-    fn candidates(&self, variants: &[VariantBuild]) -> Result<Vec<Candidate>, Prose> {
-        let mut file: SuiteFile = parse(self.text())?;
-        file.benchmarks.iter_mut().for_each(|benchmark| benchmark.variants = None);
-        candidates(self.text(), &file, variants, &self.directory)
-    }
-
     /// The commands of these programs. Errors: see [`Self::names`].
     pub fn commands(&self, programs: &[VariantBuild]) -> Result<SuiteCommands> {
         let nothing = [VariantBuild::default()];
         let programs = if programs.is_empty() { &nothing } else { programs };
-        let candidates = self.candidates(programs)?;
+        let mut file: SuiteFile = parse(self.text())?;
+        // All of these variants, instead of the suite's own.
+        file.benchmarks.iter_mut().for_each(|benchmark| benchmark.variants = None);
+        let candidates = candidates(self.text(), &file, programs, &self.directory)?;
         let mut session = Together::default();
         for candidate in &candidates {
             session.add(candidate).map_err(|flaw| {

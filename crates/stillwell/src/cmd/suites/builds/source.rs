@@ -23,21 +23,12 @@ pub enum BuildSource {
 impl BuildSource {
     /// The source of a variant. `directory`: that of the suite file. Errors: the revision or directory is unknown.
     pub fn of(variant: &Variant, directory: &Path) -> Result<Self> {
-        match &variant.revision {
-            Some(revision) => Self::checked_out(variant, directory, revision),
-            None => Self::files(variant, directory),
-        }
-    }
-
-    /// The checked-out commit, or else the commit of the directory in which the variant runs.
-    pub fn commit(self, cwd: &str) -> Option<Git> {
-        match self {
-            Self::Commit { git, .. } => Some(git),
-            Self::Files(path) => find_git(&path.join(cwd).canonicalize().ok()?),
-        }
-    }
-
-    fn checked_out(variant: &Variant, directory: &Path, revision: &str) -> Result<Self> {
+        let Some(revision) = &variant.revision else {
+            let source = variant.build.as_ref().and_then(|build| build.source.as_deref());
+            let path = directory.join(source.unwrap_or_default());
+            ensure!(path.is_dir(), "there is no directory {}", path.display());
+            return Ok(Self::Files(path));
+        };
         let repository = directory.join(variant.repository.as_deref().unwrap_or_default());
         let top = git(&repository, &["rev-parse", "--show-toplevel"])?;
         let wanted = format!("{revision}^{{commit}}");
@@ -50,11 +41,12 @@ impl BuildSource {
         Ok(Self::Commit { repository: top.into(), git: Git { revision, committed_s } })
     }
 
-    fn files(variant: &Variant, directory: &Path) -> Result<Self> {
-        let source = variant.build.as_ref().and_then(|build| build.source.as_deref());
-        let path = directory.join(source.unwrap_or_default());
-        ensure!(path.is_dir(), "there is no directory {}", path.display());
-        Ok(Self::Files(path))
+    /// The checked-out commit, or else the commit of the directory in which the variant runs.
+    pub fn commit(self, cwd: &str) -> Option<Git> {
+        match self {
+            Self::Commit { git, .. } => Some(git),
+            Self::Files(path) => find_git(&path.join(cwd).canonicalize().ok()?),
+        }
     }
 }
 
