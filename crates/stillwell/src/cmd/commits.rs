@@ -147,10 +147,8 @@ impl Place {
         let mut add = vec!["add", "--all", "."];
         add.extend(self.left_out.as_deref());
         let id = self.changed(&head, &add, "uncommitted changes").context(context)?;
-        if id == head {
-            return Ok(NamedCommit { name: format!("{WORK} ({short})"), id });
-        }
-        Ok(NamedCommit { name: format!("{WORK} ({short} + changes)"), id })
+        let changes = if id == head { "" } else { " + changes" };
+        Ok(NamedCommit { name: format!("{WORK} ({short}{changes})"), id })
     }
 
     /// A commit with a patch that `git apply` reads, on no branch.

@@ -62,10 +62,8 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut n = shown::AddCounts::default();
     let is_stdin = verb.files.iter().any(|path| path == Path::new("-"));
     ensure!(!is_stdin, "a history is made of files; standard input has no name");
-    let files = verb
-        .files
-        .iter()
-        .map(|path| expanded(path, open::read_options(&verb.input, Detail::Values)));
+    let options = open::read_options(&verb.input, Detail::Values);
+    let files = verb.files.iter().map(|path| expanded(path, options));
     for path in files.collect::<Result<Vec<_>>>()?.concat() {
         let added = results_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
@@ -99,10 +97,8 @@ fn results_from(
     let opened = open::open(path, &verb.input, Detail::Everything)?;
     opened.tell_unread();
     let bytes = if path.is_dir() {
-        archive(
-            &formats::criterion_files(path, open::read_options(&verb.input, Detail::Values))?
-                .unwrap_or_default(),
-        )?
+        let options = open::read_options(&verb.input, Detail::Values);
+        archive(&formats::criterion_files(path, options)?.unwrap_or_default())?
     } else {
         std::fs::read(path).with_context(cannot_read)?
     };

@@ -13,12 +13,8 @@ use record::plan::defaults;
 /// Runs the load until its time, its command or ^C ends it.
 pub fn load(verb: &LoadVerb) -> Result<u8> {
     let kinds = if verb.kind.is_empty() { vec![defaults::LOAD_KIND] } else { verb.kind.clone() };
-    ensure!(
-        kinds.len() <= verb.n as usize,
-        "{} kinds of load need as many processes; say `load {}`",
-        kinds.len(),
-        kinds.len()
-    );
+    let n = kinds.len();
+    ensure!(n <= verb.n as usize, "{n} kinds of load need as many processes; say `load {n}`");
     let cpus = verb.cpus.as_ref().map(|cpus| cpus.0.clone());
     if let (Some(cpus), Some(online)) =
         (&cpus, Host::new("/").read("sys/devices/system/cpu/online"))

@@ -123,8 +123,8 @@ pub(super) fn keep_in_history(
 fn measured_name(state: &BisectState) -> Result<String> {
     let record = state.lines.iter().find_map(|line| line.record.as_ref());
     let record = record.context("the search has no record")?;
-    let Assessment { record, .. } = Assessment::read(&state.directory.join(record))?;
-    let results = extract::results(&record, &analysis::analyse(&record));
+    let found = Assessment::read(&state.directory.join(record))?;
+    let results = extract::results(&found.record, &found.analysis);
     let first = results.into_iter().next().context("the first record of the search has no run")?;
     Ok(first.benchmark)
 }
