@@ -138,7 +138,7 @@ impl<'p> Session<'p> {
             .with_context(|| format!("cannot make {} absolute", path.display()))?;
         let earlier = opening.visit.as_ref().and_then(|visit| visit.state);
         let next_step = earlier.map_or(0, |state| state.next_step);
-        let ended_ns = earlier.map_or(0, SessionState::ended_ns);
+        let ended_ns = earlier.map_or(0, |state| state.ended_ns);
         // Made-up times begin at zero. Pauses between visits are left out.
         let clock_origin_ns = opening.script.map_or_else(|| monotonic_ns() - ended_ns, |_| 0);
         let (writer, tail, columns) = match earlier {

@@ -20,15 +20,15 @@ pub struct SessionState {
     /// Gathers slices into runs; `None` without slices.
     launches: Option<Launches>,
     /// Comparisons that may end the session.
-    pub(super) watch: Option<SessionComparisons>,
+    pub watch: Option<SessionComparisons>,
     /// Total time of all pieces, ns, and their number of steps.
     pub(super) spent_ns: u64,
     pub(super) n_steps: u64,
     /// The first step and block without a row.
     pub(super) next_step: u32,
     pub(super) next_block: u32,
-    /// End of the last run, ns after the start of the session's clock.
-    pub(super) ended_ns: u64,
+    /// End of the last run, ns after the start of the session's clock, which leaves out the pauses between visits.
+    pub ended_ns: u64,
 }
 
 /// The error about values that cannot be compared, with what to do.
@@ -107,10 +107,6 @@ impl SessionState {
     pub(super) fn look(&mut self, plan: &Plan) -> Result<bool> {
         let Some(watch) = &mut self.watch else { return Ok(false) };
         watch.take(&self.walls).map_err(|why| unfit(plan, why))
-    }
-
-    pub fn watch(&self) -> Option<&SessionComparisons> {
-        self.watch.as_ref()
     }
 
     /// Whether the comparisons are decided at the smallest share of alpha.

@@ -36,7 +36,7 @@ pub struct Session<'a> {
     pub(super) runner: Box<dyn Runner + 'a>,
     pub(super) writer: Writer,
     pub(super) tail: RecordTail,
-    pub(super) state: SessionState,
+    pub state: SessionState,
     pub(super) progress: ProgressLine,
     pub(super) budget_forecast: BudgetForecast,
     pub(super) tracer: Option<RunTracer>,

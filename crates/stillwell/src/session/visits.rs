@@ -34,19 +34,9 @@ impl SessionState {
         state.look(plan)?;
         Ok(state)
     }
-
-    /// Start of the next visit on the session's clock, ns, without the pauses between visits.
-    pub fn ended_ns(&self) -> u64 {
-        self.ended_ns
-    }
 }
 
 impl Session<'_> {
-    pub fn going_on(mut self, state: SessionState) -> Self {
-        self.state = state;
-        self
-    }
-
     /// Ends the visit. Returns the state and the paces for the next one, and the last words of the runner.
     pub fn ended(mut self) -> (SessionState, Paces, Option<Event>) {
         self.progress.finish();

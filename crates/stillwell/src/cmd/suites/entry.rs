@@ -102,7 +102,7 @@ impl<'a> SuiteEntry<'a> {
     /// Visits the benchmark in its session. `Some` when it is done. Errors: the runner failed.
     pub fn go(&mut self, mut session: Session<'_>, visit: Visit) -> Result<Option<SessionEnd>> {
         if let Some(state) = self.state.take() {
-            session = session.going_on(state);
+            session.state = state;
         }
         self.is_set_up = true;
         let end = session.visit(visit);

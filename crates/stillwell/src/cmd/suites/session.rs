@@ -62,7 +62,7 @@ pub fn measure(
         .filter(|entry| entry.is_open())
         .try_for_each(SuiteEntry::has_its_builds)?;
     let states = session.entries.iter().filter_map(|entry| entry.state.as_ref());
-    session.spent_before_ns = states.map(SessionState::ended_ns).sum();
+    session.spent_before_ns = states.map(|state| state.ended_ns).sum();
     let measured = session.passes();
     let is_interrupted = matches!(measured, Ok(true));
     // Our own errors are not final either: --resume can continue.
@@ -198,7 +198,7 @@ impl SuiteSession<'_> {
         let has_suspects = self.has_suspects();
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
-            self.entries.iter().map(|entry| entry.state.as_ref()?.watch()).collect();
+            self.entries.iter().map(|entry| entry.state.as_ref()?.watch.as_ref()).collect();
         let all: Vec<&SequentialTest> = watches
             .iter()
             .flatten()
