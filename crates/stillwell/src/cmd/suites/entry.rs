@@ -120,8 +120,14 @@ impl<'a> SuiteEntry<'a> {
         if self.state.is_none() || self.is_closed {
             return Ok(());
         }
-        if self.is_set_up && self.member.plan.cleanup.is_some() {
-            self.clean_up(run_as)?;
+        let plan = &self.member.plan;
+        if let Some(cleanup) = plan.cleanup.as_ref().filter(|_| self.is_set_up) {
+            let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), None, |_| Ok(()))?;
+            let outcome = runner.hook(Hook::Cleanup, cleanup, 0)?;
+            if self.failure.is_none() && outcome.failure.is_some() {
+                self.failure = outcome.failure;
+                self.end = Some(EndReason::Failed);
+            }
         }
         let over = if is_interrupted { EndReason::Interrupted } else { EndReason::Complete };
         let reason = self.end.unwrap_or(over);
@@ -132,18 +138,6 @@ impl<'a> SuiteEntry<'a> {
         self.is_closed = true;
         self.end = Some(reason);
         writer.append_event(&Event::End { reason })
-    }
-
-    fn clean_up(&mut self, run_as: Option<&User>) -> Result<()> {
-        let plan = &self.member.plan;
-        let Some(cleanup) = &plan.cleanup else { return Ok(()) };
-        let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), None, |_| Ok(()))?;
-        let outcome = runner.hook(Hook::Cleanup, cleanup, 0)?;
-        if self.failure.is_none() && outcome.failure.is_some() {
-            self.failure = outcome.failure;
-            self.end = Some(EndReason::Failed);
-        }
-        Ok(())
     }
 }
 
