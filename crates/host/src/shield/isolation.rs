@@ -40,7 +40,7 @@ impl ShieldKind {
 }
 
 /// A shield as the user requests it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldRequest {
     /// The CPUs, whole cores if possible. `None` asks for the recommended ones.

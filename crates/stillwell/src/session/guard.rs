@@ -226,9 +226,7 @@ fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolat
 }
 
 fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
-    let request =
-        shield::ShieldRequest { cpus: None, balanced: false, hidden_siblings: Vec::new() };
-    let (mut raised, _) = shield::plan(host, placement, &request);
+    let (mut raised, _) = shield::plan(host, placement, &shield::ShieldRequest::default());
     if raised.how != ShieldKind::Boot {
         raised.how = ShieldKind::Affinity;
     }
