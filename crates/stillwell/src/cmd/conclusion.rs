@@ -171,7 +171,6 @@ fn error_of(end: &SessionEnd, exit_code: u8, message: Option<&str>) -> Option<Er
     Some(ErrorObject { code, message, exit_code })
 }
 
-/// Whether any run took longer than `--timeout`.
 fn has_timed_out(assessment: &Assessment) -> bool {
     assessment.analysis.arms.iter().any(|arm| arm.n_timed_out > 0)
 }

@@ -70,7 +70,6 @@ pub fn reset(verb: &SystemRoot) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Shows the changes.
 pub fn status(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let text = match journal::look(&host)? {

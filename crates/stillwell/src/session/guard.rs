@@ -88,7 +88,6 @@ impl Guard {
         Ok(Self { user, ..Self::start(root, cpus, &workers.machine.tuning, None, Voice::Normal)? })
     }
 
-    /// A shield alone.
     pub fn for_shield(root: &Path, request: shield::ShieldRequest) -> Result<Self> {
         if !Guardian::has_rights(root) {
             let isolation = without_rights(&Host::new(root), &request)?;

@@ -66,7 +66,6 @@ pub struct VisitOpening<'a> {
     pub paces: Paces,
     /// The beginning of the progress line.
     pub beginning: String,
-    /// Paces the progress lines of a log.
     pub clock: LineClock,
 }
 

@@ -234,7 +234,6 @@ impl<'a> BisectMeasurer<'a> {
     }
 }
 
-/// The relations in a finished record.
 fn relations(assessment: &Assessment, n_commits: usize, alpha: f64) -> Vec<Relation> {
     let relation = |arm: usize| {
         let comparisons = &mut assessment.analysis.comparisons.iter();

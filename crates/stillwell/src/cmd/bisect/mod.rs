@@ -275,7 +275,6 @@ fn observe(
     Ok(Some(lines))
 }
 
-/// The observation that a finished session gives.
 fn observation(step: &SearchStep, found: &[Relation], seconds: f64) -> Observation {
     match *step {
         SearchStep::Ends { lo, hi, .. } => Observation::Ends { lo, hi, new: found[0], seconds },

@@ -13,7 +13,6 @@ use search::history::culprits::StoredCulprit;
 use search::history::extract;
 use search::history::store::HistoryStore;
 
-/// The request of a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BisectManifest {
     pub request: BisectVerb,

@@ -17,7 +17,6 @@ use record::plan::{TrialRule, defaults};
 use render::campaign::CampaignFacts;
 use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 
-/// The request of a campaign.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CampaignManifest {
     pub request: CampaignNew,
@@ -168,7 +167,6 @@ fn state(
 /// Their namespace. Lists of branches and tags do not show it.
 const PARENT: &str = "refs/stillwell/campaigns";
 
-/// Makes a reference to the last accepted commit.
 pub(super) fn keep_last_commit(work: &CampaignFolder) -> Result<()> {
     let Some((index, attempt)) = work.campaign.accepted().last() else { return Ok(()) };
     let Some(commit) = &attempt.program.commit else { return Ok(()) };

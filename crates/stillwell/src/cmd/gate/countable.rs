@@ -15,7 +15,6 @@ use super::pairs::Pair;
 /// Least share of a process beyond its start that tells anything.
 const OWN_SHARE_MIN: f64 = 0.125;
 
-/// A benchmark that can be counted.
 #[derive(Clone, Copy)]
 pub(super) struct Countable<'a> {
     pub timed: &'a Timed,

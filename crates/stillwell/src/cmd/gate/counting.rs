@@ -318,7 +318,6 @@ fn count_alone(
     Ok(true)
 }
 
-/// The result of each benchmark's counts.
 fn counted_work(counted: &Assessment, open: &[Countable<'_>]) -> Vec<(String, WorkCounted)> {
     let plan = &counted.record.header.plan;
     let of = |comparison: &analysis::Comparison| {

@@ -20,7 +20,6 @@ const SKIPPED_OF_CARGO: [&str; 3] = ["incremental", "build", "examples"];
 /// Digits of the hash in Cargo's names of programs.
 const HASH: usize = 16;
 
-/// The files of a build.
 #[derive(Default)]
 pub(super) struct BuiltFiles {
     /// Possible programs of a framework, by path without hash; the newest of several.

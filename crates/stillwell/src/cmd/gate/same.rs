@@ -15,7 +15,6 @@ use model::harness::contains;
 const GO_ID: &str = ".note.go.buildid";
 const GO_ID_AT: usize = 16;
 
-/// The similarity of two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sameness {
     Bytes,
@@ -118,7 +117,6 @@ fn loaded(bytes: &[u8], directory: &[u8]) -> Option<Vec<LoadedPart>> {
     parts.collect()
 }
 
-/// The text of a note without padding zeros.
 fn without_padding(text: &[u8]) -> Vec<u8> {
     let n_zeros = text.iter().rev().take_while(|&&byte| byte == 0).count();
     text[..text.len() - n_zeros].to_vec()

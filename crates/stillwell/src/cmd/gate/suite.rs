@@ -20,7 +20,6 @@ use super::pairs::Pair;
 use super::trees::Trees;
 use super::{SIDES, fail_on, timeout};
 
-/// The request for a gate's suite.
 pub(super) struct SuiteRequest<'a> {
     pub budget_ns: u64,
     pub alpha_pct: f64,

@@ -31,9 +31,8 @@ fn merge_base(here: &Path, revision: &str) -> Result<String> {
 pub(super) struct Trees {
     /// The directories, the old one first.
     pub directories: [PathBuf; 2],
-    /// A name of the old build for people.
+    /// Names of the builds for people.
     pub base: String,
-    /// A name of the new build for people.
     pub head: String,
 }
 

@@ -126,7 +126,6 @@ impl LineBuffer {
     }
 }
 
-/// The answer to a line that is too long.
 pub fn too_long() -> Value {
     error(Value::Null, PARSE_ERROR, "the line is longer than a megabyte")
 }

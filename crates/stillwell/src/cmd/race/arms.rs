@@ -90,7 +90,6 @@ impl RaceSuite {
         self.kept.commands(&variants)
     }
 
-    /// Digests of all commands' programs.
     pub(super) fn digests(&self) -> Result<Vec<Option<String>>> {
         let all = self.kept.commands(&self.variants)?;
         Ok(all.placed().map(|(command, place)| digest_of(command, Path::new(place))).collect())

@@ -6,7 +6,6 @@ use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use crate::cmd::suite_commands::KeptSuite;
 use model::spec::RaceVerb;
 
-/// The request of a race.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RaceManifest {
     pub request: RaceVerb,

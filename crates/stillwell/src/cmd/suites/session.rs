@@ -94,7 +94,6 @@ struct SuiteSession<'a> {
     spent_before_ns: u64,
     /// Time of the visits to suspects, ns.
     of_suspects_ns: u64,
-    /// Paces the progress lines of a log.
     clock: LineClock,
 }
 

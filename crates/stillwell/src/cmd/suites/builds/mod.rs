@@ -19,7 +19,7 @@ use tree::BuildTree;
 
 /// Default number of builds with a random link order.
 const BUILDS: u32 = 8;
-/// The error of a variant that cannot be built.
+
 #[derive(Debug)]
 pub struct VariantError {
     /// The key in the suite file that causes the error.

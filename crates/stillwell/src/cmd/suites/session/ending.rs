@@ -112,7 +112,6 @@ impl SuiteSession<'_> {
         Some(ErrorObject { code, message: message.to_owned(), exit_code })
     }
 
-    /// The failures of benchmarks as texts.
     fn failures(&self, quote: Quote) -> Result<Vec<String>> {
         let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
         let explained = failed.map(|(entry, failure)| {
