@@ -19,7 +19,7 @@ use model::spec::ConvertVerb;
 use model::spec::convert::{EditOptions, WriteFormat};
 use model::values::exit_code;
 use record::plan::defaults;
-use record::{Event, Layout, Readers, Record, Writer};
+use record::{Layout, Readers, Record, Writer};
 use render::{bmf, pyperf, values};
 
 /// Size of the pieces in which rows are written.
@@ -239,24 +239,21 @@ fn lines(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<(
 fn rest(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let layout = Layout::from_names(&record.header.columns).map_err(anyhow::Error::msg)?;
     let mut lines = Vec::new();
-    let event_line = |event: &Event, lines: &mut Vec<u8>| -> Result<()> {
-        serde_json::to_writer(&mut *lines, event).context("cannot serialise an event")?;
-        lines.push(b'\n');
-        Ok(())
+    let mut pass_on = |lines: &mut Vec<u8>| {
+        if lines.len() >= PIECE_BYTES {
+            each(lines)?;
+            lines.clear();
+        }
+        anyhow::Ok(())
     };
     for row in record.rows.iter() {
         layout.encode(&row, &mut lines);
-        if lines.len() >= PIECE_BYTES {
-            each(&lines)?;
-            lines.clear();
-        }
+        pass_on(&mut lines)?;
     }
     for event in &record.events {
-        event_line(event, &mut lines)?;
-        if lines.len() >= PIECE_BYTES {
-            each(&lines)?;
-            lines.clear();
-        }
+        serde_json::to_writer(&mut lines, event).context("cannot serialise an event")?;
+        lines.push(b'\n');
+        pass_on(&mut lines)?;
     }
     each(&lines)
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
@@ -84,12 +84,11 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
     ensure!(!listed.benchmarks.is_empty(), "{} has no benchmark", verb.suite.display());
     let suite_text = String::from_utf8(suite_text)
         .with_context(|| format!("{} was changed meanwhile", suite.display()))?;
-    let alone = listed.benchmarks.iter().find(|benchmark| benchmark.variants.len() < 2);
-    if let Some(alone) = alone {
-        return Err(anyhow!(
+    if let Some(alone) = listed.benchmarks.iter().find(|it| it.variants.len() < 2) {
+        bail!(
             "benchmark {:?} has one variant, so there is nothing to compare on the nodes; give it another one, or --arms",
             alone.name
-        ));
+        );
     }
     let engine = match &verb.submit {
         Some(template) => JobQueue::Command(template.clone()),
@@ -151,7 +150,7 @@ fn list(program: &Path, suite: &Path, arms: Option<&str>) -> Result<Listing> {
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let message = stderr.trim();
-        return Err(anyhow!("{}", message.strip_prefix("stillwell: ").unwrap_or(message)));
+        bail!("{}", message.strip_prefix("stillwell: ").unwrap_or(message));
     }
     serde_json::from_slice(&output.stdout)
         .with_context(|| format!("cannot list the benchmarks of {}", suite.display()))
