@@ -32,6 +32,7 @@ mod process;
 pub mod profile;
 pub mod programs;
 mod quota_use;
+pub mod roles;
 pub mod sampling;
 pub mod script;
 pub mod serve;

@@ -1,6 +1,5 @@
 //! The launcher: a small process that serves the front end until that hangs up.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -19,10 +18,6 @@ use model::words::in_words;
 
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";
-
-pub fn is_requested() -> bool {
-    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
-}
 
 /// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {

@@ -32,7 +32,7 @@ use model::words::in_words;
 use stats::Stream;
 
 /// `argv[0]` that makes this program run a command with such a clock.
-const ARGV0: &str = "stillwell-stepped-clock";
+pub(super) const ARGV0: &str = "stillwell-stepped-clock";
 /// The first argument if the command must have the clock.
 const NEEDED: &str = "needed";
 /// Longest time between two looks at the command without pidfds (Linux before 5.3), ns.
@@ -47,11 +47,6 @@ const RANDOM_BYTES_MAX: u64 = 256;
 pub fn wrapped(file: Vec<u8>, is_needed: bool, argv: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let needed = if is_needed { NEEDED } else { "" };
     [ARGV0.into(), needed.into(), file].into_iter().chain(argv).collect()
-}
-
-/// Whether this process was started to give a command such a clock.
-pub fn is_requested() -> bool {
-    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
 /// Runs the command, and passes its status on.

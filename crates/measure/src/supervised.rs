@@ -26,7 +26,7 @@ use model::values::exit_code;
 use model::words::in_words;
 
 /// `argv[0]` that makes this program become a command.
-const ARGV0: &str = "stillwell-become";
+pub(super) const ARGV0: &str = "stillwell-become";
 /// Runs the command as the user who called sudo.
 const AS_CALLER: &str = "as-caller";
 const AS_WE_ARE: &str = "as-we-are";
@@ -34,10 +34,6 @@ const AS_WE_ARE: &str = "as-we-are";
 pub const LOOK_NS: u64 = 1_000_000_000;
 /// The time without pidfds (Linux before 5.3), when the parent polls for the child's end.
 const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
-
-pub fn is_requested() -> bool {
-    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
-}
 
 /// Becomes the command; returns only on failure.
 pub fn serve() -> ExitCode {

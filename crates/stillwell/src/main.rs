@@ -20,18 +20,8 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     // Checked before anything else, so that the launcher stays small.
-    if measure::serve::is_requested() {
-        measure::serve::serve();
-        return ExitCode::SUCCESS;
-    }
-    if measure::load::is_requested() {
-        return measure::load::serve();
-    }
-    if measure::supervised::is_requested() {
-        return measure::supervised::serve();
-    }
-    if measure::stepped_clock::is_requested() {
-        return measure::stepped_clock::serve();
+    if let Some(code) = measure::roles::serve_by_name() {
+        return code;
     }
     if let Some(problem) = host::sys::stack_problem() {
         host::terminal::say(problem);

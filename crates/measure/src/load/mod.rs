@@ -4,7 +4,7 @@
 
 mod kinds;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -20,10 +20,6 @@ use host::{sys, terminal};
 use model::spec::load::LoadKind;
 use model::values::{exit_code, format_cpu_list, parse_cpu_list};
 use model::words::in_words;
-
-pub fn is_requested() -> bool {
-    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
-}
 
 pub fn serve() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
