@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::prepared::is_telling;
 use crate::valgrind::{COUNT, CountTask, HALF};
 use crate::value::ValueTask;
-use crate::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
+use crate::wire::{Bytes, Command, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
 use model::harness::{RESULT_FILE, chooses_by_clock, has_runtime, readings};
@@ -145,7 +145,7 @@ impl Commands {
                 _ if self.loud[arm] => StderrTarget::Null,
                 _ => StderrTarget::Keep,
             },
-            accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
+            accept: accept.clone(),
             value: value.as_ref().and_then(|rule| self.value_task(rule, directory)),
             count: None,
         };
@@ -242,7 +242,7 @@ impl Commands {
             stdin: None,
             stdout: if inherit { StdoutTarget::Inherit } else { StdoutTarget::Null },
             stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
-            accept: ExitRule::Statuses(vec![0]),
+            accept: Some(vec![0]),
             value: None,
             count: None,
         })

@@ -29,8 +29,8 @@ use crate::sampling::Sampling;
 use crate::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::survivors::{SurvivorEnd, SurvivorWatch};
 use crate::wire::{
-    Batch, BatchResult, BatchStop, ExitRule, Job, LauncherReport, LauncherSettings, RowId,
-    StderrTarget, StdoutTarget,
+    Batch, BatchResult, BatchStop, Job, LauncherReport, LauncherSettings, RowId, StderrTarget,
+    StdoutTarget,
 };
 use host::Gap;
 use host::sys::{
@@ -215,7 +215,7 @@ impl LauncherLoop {
             (Some(watch), None) => watch.after_hook(),
             (None, _) => {}
         }
-        let accepted = command.accept.allows(ran.exit, ran.timed_out);
+        let accepted = command.accepts(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
         // Keep a run that had finished before the request arrived; drop a run that it cut short.
         if stopped && (ran.exit < 0 || !accepted) {
@@ -252,7 +252,7 @@ impl LauncherLoop {
         }
         if accepted {
             return match value {
-                Some(Err(why)) if command.accept != ExitRule::Any => {
+                Some(Err(why)) if command.accept.is_some() => {
                     Err(BatchStop::NoValue { why, stderr: ran.stderr })
                 }
                 _ => Ok(()),

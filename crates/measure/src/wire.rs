@@ -113,12 +113,20 @@ pub struct Command {
     pub stdin: Option<Bytes>,
     pub stdout: StdoutTarget,
     pub stderr: StderrTarget,
-    /// The exits that count as success.
-    pub accept: ExitRule,
+    /// The exit statuses that count as success, a signal as 128 + its number. `None`: every exit, timeouts included.
+    pub accept: Option<Vec<i32>>,
     /// How to find the run's value.
     pub value: Option<ValueTask>,
     /// How to count the instructions of each run, if not by an event of all runs.
     pub count: Option<CountTask>,
+}
+
+impl Command {
+    /// Whether a run with this exit is a success.
+    pub fn accepts(&self, exit: i32, timed_out: bool) -> bool {
+        let shell_exit = if exit < 0 { 128 - exit } else { exit };
+        self.accept.as_ref().is_none_or(|list| !timed_out && list.contains(&shell_exit))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,28 +146,6 @@ pub enum StderrTarget {
     Keep,
     /// To the terminal.
     Inherit,
-}
-
-/// The exits of a run that count as success.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ExitRule {
-    /// Every exit, signals and timeouts included.
-    Any,
-    /// These statuses; a signal counts as 128 + its number.
-    Statuses(Vec<i32>),
-}
-
-impl ExitRule {
-    /// Whether a run with this exit is a success.
-    pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Statuses(statuses) => {
-                let shell_exit = if exit < 0 { 128 - exit } else { exit };
-                !timed_out && statuses.contains(&shell_exit)
-            }
-        }
-    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

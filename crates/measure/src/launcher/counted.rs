@@ -34,7 +34,7 @@ impl LauncherLoop {
         if sys::take_stop_request() {
             return Err(BatchStop::Interrupted);
         }
-        if !command.accept.allows(ran.exit, ran.timed_out) {
+        if !command.accepts(ran.exit, ran.timed_out) {
             return Err(self.failed(count, ran, Uncounted::default()));
         }
         let mut row = ran.row(id, 0);
