@@ -11,7 +11,6 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
 use crate::jobs::{JobOrigin, JobPurpose, job};
-use crate::launch_attributes::{mode_number, policy_numbers};
 use crate::launch_failure::failure_of;
 use crate::memory_use::TREE_MEMORY;
 use crate::process::{InterruptTolerance, LauncherProcess};
@@ -94,9 +93,9 @@ impl<'a> ExecRunner<'a> {
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
             copies: plan.copies.as_ref().map_or_else(Vec::new, Copies::cpus_of_each),
-            memory: process.memory.as_ref().map(|it| (mode_number(it.mode), it.nodes.clone())),
+            memory: process.memory.clone(),
             nice: process.nice,
-            policy: process.sched.map(policy_numbers),
+            sched: process.sched,
             no_aslr: process.no_aslr,
             run_as: run_as.clone(),
             files_of: host::invoking_user(),

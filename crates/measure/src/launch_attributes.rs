@@ -18,9 +18,9 @@ pub(super) fn attributes_of(
     let runs = Attributes {
         // Children inherit the launcher's mask; hooks get the original mask back.
         affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
-        memory: open.memory.map(|(mode, nodes)| NodePolicy::new(mode, &nodes)),
+        memory: open.memory.as_ref().map(node_policy),
         nice: open.nice,
-        policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
+        policy: open.sched.map(policy),
         no_aslr: open.no_aslr,
         run_as: open.run_as.clone(),
         directory: None,
@@ -69,27 +69,19 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
 }
 
 pub(super) fn policy(sched: Sched) -> SchedulingPolicy {
-    let (policy, priority) = policy_numbers(sched);
-    SchedulingPolicy { policy, priority }
-}
-
-/// The number of the policy, and the priority.
-pub(super) fn policy_numbers(sched: Sched) -> (i32, i32) {
-    match sched {
+    let (policy, priority) = match sched {
         Sched::Other => (libc::SCHED_OTHER, 0),
         Sched::Batch => (libc::SCHED_BATCH, 0),
         Sched::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
         Sched::Rr(priority) => (libc::SCHED_RR, priority.into()),
-    }
+    };
+    SchedulingPolicy { policy, priority }
 }
 
 pub(super) fn node_policy(policy: &MemoryPolicy) -> NodePolicy {
-    NodePolicy::new(mode_number(policy.mode), &policy.nodes)
-}
-
-pub(super) fn mode_number(mode: MemoryMode) -> i32 {
-    match mode {
+    let mode = match policy.mode {
         MemoryMode::Bind => libc::MPOL_BIND,
         MemoryMode::Interleave => libc::MPOL_INTERLEAVE,
-    }
+    };
+    NodePolicy::new(mode, &policy.nodes)
 }

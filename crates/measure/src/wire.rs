@@ -9,6 +9,7 @@ use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
 use host::Gap;
 use host::sys::{Stage, User};
+use model::values::{MemoryPolicy, Sched};
 use record::Survivors;
 
 /// A path, argument or environment entry: any bytes but NUL.
@@ -38,11 +39,9 @@ pub struct LauncherSettings {
     pub affinity: Option<Vec<usize>>,
     /// Copies of a command that are one run, with the CPUs of each, which may be none of its own. Empty for one copy.
     pub copies: Vec<Vec<usize>>,
-    /// Memory policy of the runs: the rule's number, and the nodes.
-    pub memory: Option<(i32, Vec<usize>)>,
+    pub memory: Option<MemoryPolicy>,
     pub nice: Option<i32>,
-    /// Scheduling policy and priority of the runs.
-    pub policy: Option<(i32, i32)>,
+    pub sched: Option<Sched>,
     pub no_aslr: bool,
     /// User of runs and hooks, if not our own.
     pub run_as: Option<User>,
