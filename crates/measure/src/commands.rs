@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
+use crate::jobs::is_undercover;
 use crate::prepared::is_telling;
 use crate::valgrind::{COUNT, CountTask, HALF};
 use crate::value::ValueTask;
@@ -56,7 +57,7 @@ impl Commands {
     pub fn new(plan: &Plan, run_as: Option<&User>, files: OwnFiles<'_>) -> Self {
         let OwnFiles { stdout: captured_stdout, result: result_file, counts } = files;
         let mut inherited = host::environment_for(run_as);
-        if plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover) {
+        if is_undercover(plan) {
             inherited.retain(|(name, _)| !is_telling(name.as_bytes()));
         }
         let mut distinct: Vec<Vec<(String, String)>> = Vec::new();

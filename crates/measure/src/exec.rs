@@ -10,14 +10,14 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
-use crate::jobs::{JobOrigin, JobPurpose, job};
+use crate::jobs::{JobOrigin, JobPurpose, is_undercover, job};
 use crate::launch_failure::failure_of;
 use crate::memory_use::TREE_MEMORY;
 use crate::process::{InterruptTolerance, LauncherProcess};
 use crate::survivors::add_survivors;
 use crate::wire::{
-    Batch, BatchStop, Command, FairPlaySettings, Job, LauncherSettings, RowDestination,
-    SamplingSettings, WakeTracepoint,
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, SamplingSettings,
+    WakeTracepoint,
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::{User, with_files_of};
@@ -100,10 +100,8 @@ impl<'a> ExecRunner<'a> {
             run_as: run_as.clone(),
             files_of: host::invoking_user(),
             sampling,
-            fair_play: plan
-                .fair_play
-                .as_ref()
-                .map(|rules| FairPlaySettings { is_undercover: rules.is_undercover }),
+            ends_survivors: plan.fair_play.is_some(),
+            is_undercover: is_undercover(plan),
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let result_file = results.as_ref().map(|folder| folder.path().join("result"));

@@ -23,10 +23,14 @@ pub struct JobOrigin<'a> {
     pub hook: &'a str,
 }
 
+/// Whether the runs of a plan must not know that they are measured.
+pub fn is_undercover(plan: &Plan) -> bool {
+    plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover)
+}
+
 /// A job of a step. If a run is undercover or its instructions are counted, its number is not in its variables, and
 /// both arms of a block have the same hash seed.
 pub fn job(step: &Step, purpose: JobPurpose, command: u32, plan: &Plan) -> Job {
-    let is_undercover = plan.fair_play.as_ref().is_some_and(|rules| rules.is_undercover);
     let is_run = purpose == JobPurpose::Run;
     let is_counted = is_run && plan.is_under_valgrind(step.block);
     let seed = step.block.filter(|_| is_counted).map(|block| hash_seed(plan.seed, block));
@@ -35,7 +39,7 @@ pub fn job(step: &Step, purpose: JobPurpose, command: u32, plan: &Plan) -> Job {
     Job {
         command,
         row: is_run.then_some(row),
-        iteration: (!is_run || !(is_undercover || is_counted))
+        iteration: (!is_run || !(is_undercover(plan) || is_counted))
             .then(|| format!("{prefix}{}", step.round)),
         padding_bytes: step.padding_bytes,
         hash_seed: seed,

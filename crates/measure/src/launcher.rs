@@ -108,8 +108,7 @@ impl LauncherLoop {
         metrics.extend(probes.metrics());
         let quota_use = QuotaUse::open_own(open.evidence);
         metrics.extend(quota_use.metrics());
-        let ends_them = open.fair_play.is_some();
-        let end = if ends_them { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
+        let end = if open.ends_survivors { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
         let (attributes, plain) = attributes_of(open, &allowed, own_nice);
         let session = Self {

@@ -44,7 +44,7 @@ fn begin(front_end: i32) -> Result<Option<OpenSession>> {
     let mut socket = File::from(stdin.as_fd().try_clone_to_owned()?);
     let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
     let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(None) };
-    let is_undercover = open.fair_play.is_some_and(|it| it.is_undercover);
+    let is_undercover = open.is_undercover;
     if is_undercover {
         rustix::thread::set_name(c"sh").ok();
     }

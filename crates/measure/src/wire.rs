@@ -49,12 +49,8 @@ pub struct LauncherSettings {
     pub files_of: Option<User>,
     /// Destination of the samples; `None` without a profile.
     pub sampling: Option<SamplingSettings>,
-    pub fair_play: Option<FairPlaySettings>,
-}
-
-/// Settings that keep the runs of a campaign honest. The processes that they leave are ended and counted.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct FairPlaySettings {
+    /// Whether the processes that a run leaves are ended and counted, to keep the runs of a campaign honest.
+    pub ends_survivors: bool,
     /// Whether the launcher and the padding variable have neutral names.
     pub is_undercover: bool,
 }
