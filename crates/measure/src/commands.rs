@@ -33,29 +33,23 @@ pub struct Commands {
     loud: Vec<bool>,
     /// The user of the commands, if not our own.
     run_as: Option<User>,
-    /// File for the standard output of runs, to validate it or to find their value.
-    captured_stdout: Option<Bytes>,
-    /// File that runs write their value to.
-    result_file: Option<Bytes>,
-    /// Directory for valgrind's files.
-    counts: Option<Bytes>,
+    files: OwnFiles,
 }
 
-/// The temporary files and directories of the runs.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OwnFiles<'a> {
+/// Paths of the temporary files and directories of the runs.
+#[derive(Debug)]
+pub struct OwnFiles {
     /// For the standard output of runs, to validate it or to find their value.
-    pub stdout: Option<&'a Path>,
+    pub stdout: Option<Bytes>,
     /// For the value that runs write.
-    pub result: Option<&'a Path>,
+    pub result: Option<Bytes>,
     /// Directory for valgrind's files.
-    pub counts: Option<&'a Path>,
+    pub counts: Option<Bytes>,
 }
 
 impl Commands {
     /// Builds the environments of all arms. Programs are searched for later, because a setup hook may build them.
-    pub fn new(plan: &Plan, run_as: Option<&User>, files: OwnFiles<'_>) -> Self {
-        let OwnFiles { stdout: captured_stdout, result: result_file, counts } = files;
+    pub fn new(plan: &Plan, run_as: Option<&User>, files: OwnFiles) -> Self {
         let mut inherited = host::environment_for(run_as);
         if is_undercover(plan) {
             inherited.retain(|(name, _)| !is_telling(name.as_bytes()));
@@ -66,8 +60,8 @@ impl Commands {
             .iter()
             .map(|arm| {
                 let mut environment = plan.process.environment_of(arm);
-                if let Some(file) = result_file.filter(|_| has_own_file(arm)) {
-                    let file = file.to_string_lossy();
+                if let Some(file) = files.result.as_ref().filter(|_| has_own_file(arm)) {
+                    let file = String::from_utf8_lossy(file);
                     let values = environment.iter_mut().map(|(_, value)| value);
                     values.for_each(|value| *value = value.replace(RESULT_FILE, &file));
                 }
@@ -87,9 +81,7 @@ impl Commands {
             hook_shell: plan.shell.clone().unwrap_or_else(|| vec![HOOK_SHELL.into()]),
             loud: vec![false; plan.arms.len()],
             run_as: run_as.cloned(),
-            captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
-            result_file: result_file.map(|path| path.as_os_str().as_bytes().to_vec()),
-            counts: counts.map(|path| path.as_os_str().as_bytes().to_vec()),
+            files,
         }
     }
 
@@ -113,7 +105,7 @@ impl Commands {
         let argv = plan.argv(arm, block);
         let directory = plan.arms[arm].directory(block);
         let is_captured = plan.validate.is_some() || has_value_in_stdout(&plan.arms[arm]);
-        let captured = self.captured_stdout.as_ref();
+        let captured = self.files.stdout.as_ref();
         let captured = captured.filter(|_| is_captured && !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
@@ -159,7 +151,7 @@ impl Commands {
         let n_iterations = counted.map_or(1, |counted| counted.n);
         let half =
             counted.map(|counted| self.arguments(&counted.half, has_own_file(&plan.arms[arm])));
-        let folder = self.counts.as_ref().filter(|_| plan.is_under_valgrind(block));
+        let folder = self.files.counts.as_ref().filter(|_| plan.is_under_valgrind(block));
         let Some((valgrind, folder)) = plan.valgrind().zip(folder) else {
             let count = half.map(|half| CountTask {
                 folder: None,
@@ -195,7 +187,7 @@ impl Commands {
 
     /// The arguments, with the path of the file for the value.
     fn arguments(&self, argv: &[String], has_own_file: bool) -> Vec<Bytes> {
-        let file = self.result_file.as_ref().filter(|_| has_own_file);
+        let file = self.files.result.as_ref().filter(|_| has_own_file);
         let file = file.map(|file| String::from_utf8_lossy(file).into_owned());
         let filled = |word: &String| match &file {
             Some(file) => bytes_of(&word.replace(RESULT_FILE, file)),
@@ -208,12 +200,12 @@ impl Commands {
     fn value_task(&self, rule: &ValueRule, directory: Option<&str>) -> Option<ValueTask> {
         let mut folder = None;
         let path = match &rule.source {
-            ValueSource::Stdout => self.captured_stdout.clone()?,
+            ValueSource::Stdout => self.files.stdout.clone()?,
             ValueSource::OwnFolder(file) => {
-                folder = Some((self.result_file.clone()?, file.clone()));
-                self.captured_stdout.clone()?
+                folder = Some((self.files.result.clone()?, file.clone()));
+                self.files.stdout.clone()?
             }
-            ValueSource::OwnFile => self.result_file.clone()?,
+            ValueSource::OwnFile => self.files.result.clone()?,
             ValueSource::File(path) => {
                 let path = OsString::from_vec(bytes_of(path));
                 Path::new(directory.unwrap_or_default()).join(path).into_os_string().into_vec()
@@ -259,7 +251,7 @@ impl Commands {
     ) -> Result<Command, String> {
         let command = for_arm(command, arm);
         let hook = self.hook_command(plan, arm, block, &command)?;
-        Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
+        Ok(Command { stdin: self.files.stdout.clone(), ..hook })
     }
 
     fn find(&self, program: &[u8], environment: u32) -> Result<Bytes, String> {

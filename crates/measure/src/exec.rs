@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::Write as _;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::{NamedTempFile, TempDir};
@@ -104,11 +105,11 @@ impl<'a> ExecRunner<'a> {
             is_undercover: is_undercover(plan),
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
-        let result_file = results.as_ref().map(|folder| folder.path().join("result"));
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
         let files = OwnFiles {
-            stdout: captured.as_ref().map(NamedTempFile::path),
-            result: result_file.as_deref(),
-            counts: counts.as_ref().map(TempDir::path),
+            stdout: captured.as_ref().map(|file| bytes(file.path())),
+            result: results.as_ref().map(|folder| bytes(&folder.path().join("result"))),
+            counts: counts.as_ref().map(|folder| bytes(folder.path())),
         };
         let commands = Commands::new(plan, run_as.as_ref(), files);
         let metrics: Vec<Metric> =
