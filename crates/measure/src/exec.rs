@@ -16,12 +16,13 @@ use crate::launch_failure::failure_of;
 use crate::memory_use::TREE_MEMORY;
 use crate::process::{InterruptTolerance, LauncherProcess};
 use crate::survivors::add_survivors;
+use crate::value::as_user;
 use crate::wire::{
     Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, SamplingSettings,
     WakeTracepoint,
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
-use host::sys::{User, with_files_of};
+use host::sys::User;
 use host::{self, Gap, Host, terminal};
 use model::prose::{Prose, prose};
 use model::values::DecideOn;
@@ -73,10 +74,8 @@ impl<'a> ExecRunner<'a> {
         let says_value = plan.arms.iter().any(has_value_in_stdout);
         // The child opens the file, so its user must own it (Documentation/admin-guide/sysctl/fs.rst,
         // `protected_regular`).
-        let made = (plan.validate.is_some() || says_value).then(|| match &run_as {
-            Some(user) => with_files_of(user, NamedTempFile::new),
-            None => NamedTempFile::new(),
-        });
+        let made = (plan.validate.is_some() || says_value)
+            .then(|| as_user(run_as.as_ref(), NamedTempFile::new));
         let captured = made.transpose().context("cannot make a temporary file for the output")?;
         let results =
             plan.arms.iter().any(has_own_file).then(|| folder_of_results(run_as.as_ref()));

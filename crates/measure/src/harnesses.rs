@@ -16,8 +16,9 @@ use tempfile::TempDir;
 
 use crate::programs;
 use crate::supervised::wait_for;
+use crate::value::as_user;
 use crate::worker::WORKER_ARGUMENT;
-use host::sys::{self, User, with_files_of};
+use host::sys::{self, User};
 use host::user_files::{read_limited, read_whole};
 use host::{Host, Process, command_as};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE, contains, exact_option};
@@ -182,10 +183,7 @@ pub fn iteration_ns(
 }
 
 pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDir> {
-    match run_as {
-        Some(user) => with_files_of(user, tempfile::tempdir),
-        None => tempfile::tempdir(),
-    }
+    as_user(run_as, tempfile::tempdir)
 }
 
 fn file_in_command(arm: &Arm, word: &str) -> PathBuf {

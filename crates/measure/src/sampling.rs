@@ -24,9 +24,10 @@ use crate::stack_copies::{
     CHAIN_AT, StackRoom, ask_for_stacks, chain_end, cut_unused, long, stack_copy,
 };
 use crate::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
+use crate::value::as_user;
 use crate::waiting::WaitingLog;
 use crate::wire::{RowId, SamplingSettings};
-use host::sys::{self, User, with_files_of};
+use host::sys::{self, User};
 use model::words::reason;
 
 /// Kind of the entry that begins a run; no kernel record has it. Body: step, arm and block (u32 each), flags: 1 if the
@@ -106,8 +107,7 @@ impl Sampling {
         let counting = CountingLog::new(cpus, has_kernel, settings.system_calls);
         let path = Path::new(OsStr::from_bytes(&settings.file));
         let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = || rustix::fs::open(path, flags, Mode::empty());
-        let file = files_of.map_or_else(open, |user| with_files_of(user, open));
+        let file = as_user(files_of, || rustix::fs::open(path, flags, Mode::empty()));
         let file =
             file.with_context(|| format!("cannot open the file for samples {}", path.display()))?;
         Ok(Self {
