@@ -120,18 +120,8 @@ impl BenchmarkList {
 
 /// The benchmarks of a framework's program. Errors: the program cannot be executed, or does not answer in time.
 pub fn benchmarks(harness: Harness, arm: &Arm, asker: Asker<'_>) -> Result<BenchmarkList, Prose> {
-    let folder = folder_of_results(asker.run_as)
-        .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
-    let file = folder.path().join("result");
-    let shown = file.to_string_lossy().into_owned();
-    let listing = harness.listing(&arm.argv).into_iter();
-    let listing: Vec<String> = listing.map(|word| word.replace(RESULT_FILE, &shown)).collect();
-    let output = execute(&listing, arm, asker)?;
-    let text = match harness.output() {
-        HarnessOutput::File => read_whole(&file).unwrap_or_default(),
-        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
-    };
-    let text = String::from_utf8_lossy(&text);
+    let listing = harness.listing(&arm.argv);
+    let (output, text) = execute_for_result(harness, &listing, &[], arm, asker)?;
     let names = harness.list(&text);
     let how = match output.exit {
         0 => None,
@@ -164,22 +154,34 @@ pub fn iteration_ns(
     benchmark: &str,
     asker: Asker<'_>,
 ) -> Result<Option<f64>, Prose> {
+    let command = harness.command(&arm.argv, benchmark, None);
+    let (_, text) = execute_for_result(harness, &command, harness.environment(), arm, asker)?;
+    Ok(harness.value_ns(benchmark, &text, ProcessValue::Low))
+}
+
+/// Executes a framework's program with a file for its result, in its words and its variables. Returns its answer, and
+/// the text that has the result.
+fn execute_for_result(
+    harness: Harness,
+    words: &[String],
+    variables: &[(&str, &str)],
+    arm: &Arm,
+    asker: Asker<'_>,
+) -> Result<(Answer, String), Prose> {
     let folder = folder_of_results(asker.run_as)
         .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
     let file = folder.path().join("result");
-    let shown = file.to_string_lossy().into_owned();
+    let shown = file.to_string_lossy();
     let filled = |word: &str| word.replace(RESULT_FILE, &shown);
-    let words = harness.command(&arm.argv, benchmark, None);
     let words: Vec<String> = words.iter().map(|word| filled(word)).collect();
-    let own = harness.environment().iter().map(|(name, value)| ((*name).into(), filled(value)));
+    let own = variables.iter().map(|(name, value)| ((*name).into(), filled(value)));
     let environment = arm.environment.iter().cloned().chain(own).collect();
     let output = execute(&words, &Arm { environment, ..arm.clone() }, asker)?;
     let text = match harness.output() {
         HarnessOutput::File => read_whole(&file).unwrap_or_default(),
-        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout,
+        HarnessOutput::Stdout | HarnessOutput::Folder(_) => output.stdout.clone(),
     };
-    let text = String::from_utf8_lossy(&text);
-    Ok(harness.value_ns(benchmark, &text, ProcessValue::Low))
+    Ok((output, String::from_utf8_lossy(&text).into_owned()))
 }
 
 pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDir> {
@@ -187,18 +189,14 @@ pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDi
 }
 
 fn file_in_command(arm: &Arm, word: &str) -> PathBuf {
-    Path::new(directory_of(arm).unwrap_or_default()).join(word)
-}
-
-fn directory_of(arm: &Arm) -> Option<&str> {
-    arm.directory(None)
+    Path::new(arm.directory(None).unwrap_or_default()).join(word)
 }
 
 /// The file of a program; `None` if it does not exist, which the caller reports.
 fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let environment = [b"PATH=", path.as_bytes()].concat();
-    let program = programs::seen_from(directory_of(arm), arm.argv.first()?);
+    let program = programs::seen_from(arm.directory(None), arm.argv.first()?);
     let found = programs::find(&program, &[environment], run_as).ok()?;
     Some(PathBuf::from(OsString::from_vec(found)))
 }
@@ -220,7 +218,7 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Answer, Pros
     let mut command = command_as(OsStr::from_bytes(program), asker.run_as);
     command.args(arguments.iter().map(|word| OsStr::from_bytes(word))).stdin(Stdio::null());
     command.envs(arm.environment.iter().map(|(name, value)| (name, value)));
-    if let Some(directory) = directory_of(arm) {
+    if let Some(directory) = arm.directory(None) {
         command.current_dir(Path::new(directory));
     }
     // Files, not pipes: nothing must be read while the program runs, or after its end if its children go on.
