@@ -1,15 +1,13 @@
 //! ^C and SIGTERM of the front end, as a descriptor to wait for.
 
-use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
-use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::signal_pipe::SignalPipe;
 use host::sys;
 
 /// The signals' default action while no [`Interrupt`] lives, and the number of living ones.
@@ -25,32 +23,22 @@ struct Catchers {
 /// Signals that have arrived. While a value of this type lives, they do not end the process.
 #[derive(Debug)]
 pub struct Interrupt {
-    pipe: UnixStream,
-    actions: Vec<SigId>,
+    pipe: SignalPipe,
     is_counted: bool,
 }
 
 impl Interrupt {
     /// Starts to catch signals.
     pub fn catch() -> Result<Self> {
-        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-        pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
         // An ignored signal stays ignored, as nohup(1) expects.
         let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
             .filter(|&signal| !sys::is_ignored(signal))
             .collect();
-        let mut interrupt = Self { pipe, actions: Vec::new(), is_counted: false };
-        for &signal in &wanted {
-            let writer = writer.try_clone().context("cannot catch signals")?;
-            let action = signal_hook::low_level::pipe::register(signal, writer)
-                .context("cannot catch signals")?;
-            interrupt.actions.push(action);
-        }
+        let pipe = SignalPipe::catch(&wanted)?;
         // Last: a signal always finds a pipe or its usual effect.
         Catchers::add(&wanted).context("cannot catch signals")?;
-        interrupt.is_counted = true;
-        Ok(interrupt)
+        Ok(Self { pipe, is_counted: true })
     }
 
     /// Catches signals for work of several sessions: the first one ends it in order, a later ^C ends the process at
@@ -63,11 +51,11 @@ impl Interrupt {
         let has_come = Arc::new(AtomicBool::new(false));
         // The order matters: the first one must find the flag unset.
         let ending = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&has_come));
-        interrupt.actions.push(ending.context("cannot catch signals")?);
+        interrupt.pipe.actions.push(ending.context("cannot catch signals")?);
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             if !sys::is_ignored(signal) {
                 let noting = signal_hook::flag::register(signal, Arc::clone(&has_come));
-                interrupt.actions.push(noting.context("cannot catch signals")?);
+                interrupt.pipe.actions.push(noting.context("cannot catch signals")?);
             }
         }
         Ok(interrupt)
@@ -75,20 +63,15 @@ impl Interrupt {
 
     /// For tests: reacts only to a write to the second value.
     #[cfg(test)]
-    pub fn by_hand() -> (Self, UnixStream) {
-        let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
-        pipe.set_nonblocking(true).expect("a socket can be made not to block");
-        (Self { pipe, actions: Vec::new(), is_counted: false }, writer)
+    pub fn by_hand() -> (Self, std::os::unix::net::UnixStream) {
+        let pipe = SignalPipe::catch(&[]).expect("a test has descriptors");
+        let writer = pipe.writer.try_clone().expect("a test has descriptors");
+        (Self { pipe, is_counted: false }, writer)
     }
 
     /// Whether a signal has arrived since the last call.
     pub fn take(&self) -> bool {
-        let mut buffer = [0; 64];
-        let mut taken = false;
-        while (&self.pipe).read(&mut buffer).is_ok_and(|n_bytes| n_bytes > 0) {
-            taken = true;
-        }
-        taken
+        self.pipe.take()
     }
 }
 
@@ -127,12 +110,9 @@ impl Catchers {
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        // First, as the pipes come first in `catch`.
+        // Before the pipe, which comes first in `catch`.
         if self.is_counted {
             Catchers::remove();
-        }
-        for &action in &self.actions {
-            signal_hook::low_level::unregister(action);
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod roles;
 pub mod sampling;
 pub mod script;
 pub mod serve;
+mod signal_pipe;
 pub mod slices;
 pub mod stack_copies;
 pub mod stalls;

@@ -1,8 +1,8 @@
 //! The launcher as the front end sees it: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
-use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
@@ -11,11 +11,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::SigId;
 
 use crate::interrupt::Interrupt;
 use crate::job_mark::JobMark;
 use crate::serve::ARGV0;
+use crate::signal_pipe::SignalPipe;
 use crate::wire::{
     self, Batch, BatchResult, BatchStop, LauncherReply, LauncherReport, LauncherRequest,
     LauncherSettings, RowDestination,
@@ -53,7 +53,7 @@ pub struct LauncherProcess {
     socket: UnixStream,
     interrupt: Interrupt,
     /// Readable after the launcher was stopped (SIGCHLD, sigaction(2)).
-    changes: ChildChanges,
+    changes: SignalPipe,
     /// The launcher's current job; `None` if the kernel has no memory for it.
     mark: Option<JobMark>,
     /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
@@ -70,7 +70,7 @@ impl LauncherProcess {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits the signal's disposition.
         sys::stop_ignoring_children();
-        let changes = ChildChanges::watch()?;
+        let changes = SignalPipe::catch(&[libc::SIGCHLD])?;
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
         // A terminal's signal goes to the whole process group, and the launcher is in ours until it has its own.
@@ -292,45 +292,6 @@ impl StopNotice {
         }
         self.is_stopped = is_stopped;
         self.is_told &= is_stopped;
-    }
-}
-
-/// Changes of this process's children, as a descriptor to wait for.
-#[derive(Debug)]
-struct ChildChanges {
-    pipe: UnixStream,
-    action: SigId,
-}
-
-impl ChildChanges {
-    fn watch() -> Result<Self> {
-        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-        pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
-        let action = signal_hook::low_level::pipe::register(libc::SIGCHLD, writer)
-            .context("cannot catch signals")?;
-        Ok(Self { pipe, action })
-    }
-
-    /// Whether any child changed since the last call.
-    fn take(&self) -> bool {
-        let mut buffer = [0; 64];
-        let mut taken = false;
-        while (&self.pipe).read(&mut buffer).is_ok_and(|n_bytes| n_bytes > 0) {
-            taken = true;
-        }
-        taken
-    }
-}
-
-impl AsFd for ChildChanges {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
-    }
-}
-
-impl Drop for ChildChanges {
-    fn drop(&mut self) {
-        signal_hook::low_level::unregister(self.action);
     }
 }
 

@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::programs;
+use crate::signal_pipe::SignalPipe;
 use host::{
     environment_as_caller, environment_for, invoking_user, is_caller_unknown, sys, terminal,
 };
@@ -111,16 +111,12 @@ pub fn run(
         signal_hook::flag::register(signal, Arc::clone(&unheeded))
             .context("cannot catch signals")?;
     }
-    let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-    for signal in heeded([SIGTERM, SIGHUP]) {
-        let writer = writer.try_clone().context("cannot catch signals")?;
-        signal_hook::low_level::pipe::register(signal, writer).context("cannot catch signals")?;
-    }
+    let pipe = SignalPipe::catch(&heeded([SIGTERM, SIGHUP]).collect::<Vec<_>>())?;
     let mut child = prepared(command, as_caller)
         .spawn()
         .with_context(|| format!("cannot execute {}", command[0].display()))?;
     let drain = || {
-        rustix::io::read(&pipe, &mut [0; 64]).ok();
+        pipe.take();
     };
     wait(&mut child, pipe.as_fd(), drain, look)
 }
