@@ -4,8 +4,9 @@
 //! grandchild that holds the pipe delays nothing.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 
 use anyhow::{Context as _, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,8 +20,8 @@ pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
 const ASK_AGAIN_NS: i64 = 2_000_000;
 /// Interval between checks whether the terminal has stopped a process, which a pidfd does not tell, s.
 const ASK_FOR_STOP_S: i64 = 1;
-/// Bytes from the end of standard error that a failure shows.
-const TAIL_BYTES: usize = 4 << 10;
+/// Bytes from the end of an output that a failure shows.
+pub const TAIL_BYTES: usize = 4 << 10;
 
 /// The null device and the memory file, opened once.
 #[derive(Debug)]
@@ -43,11 +44,8 @@ impl Streams {
     pub fn open() -> Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .context("/dev/null")?;
-        let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)
-            .context("a file in memory")?;
-        // Append, so a program that reopens the file or seeks cannot overwrite it.
-        rustix::fs::fcntl_setfl(&kept, OFlags::APPEND)?;
-        Ok(Self { null, kept_stderr: kept.into() })
+        let kept_stderr = memory_file("stillwell-stderr").context("a file in memory")?;
+        Ok(Self { null, kept_stderr })
     }
 
     pub fn null(&self) -> BorrowedFd<'_> {
@@ -59,19 +57,36 @@ impl Streams {
     }
 
     /// Takes the run's standard error from the memory file and empties it. Returns the last part, and the whole length.
-    pub fn take_kept_stderr(&mut self) -> (Vec<u8>, u64) {
-        let n_bytes = self.kept_stderr.metadata().map_or(0, |meta| meta.len());
-        let mut tail = Vec::new();
-        if n_bytes > 0 {
-            let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
-            if self.kept_stderr.seek(SeekFrom::Start(from)).is_ok() {
-                let limit = TAIL_BYTES as u64;
-                Read::by_ref(&mut self.kept_stderr).take(limit).read_to_end(&mut tail).ok();
-            }
-            self.kept_stderr.set_len(0).ok();
+    pub fn take_kept_stderr(&self) -> (Vec<u8>, u64) {
+        let n_bytes = length_of(&self.kept_stderr);
+        if n_bytes == 0 {
+            return (Vec::new(), 0);
         }
+        let tail = tail_of(&self.kept_stderr);
+        self.kept_stderr.set_len(0).ok();
         (tail, n_bytes)
     }
+}
+
+/// A file in memory for the output of a program. It is opened to append: a program that reopens it or seeks cannot
+/// overwrite it, and writes at the new end after the file is emptied.
+pub fn memory_file(name: &str) -> io::Result<File> {
+    let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file.into())
+}
+
+pub fn length_of(file: &File) -> u64 {
+    file.metadata().map_or(0, |meta| meta.len())
+}
+
+/// The end of a file. pread, because the program shares the offset.
+pub fn tail_of(file: &File) -> Vec<u8> {
+    let mut tail = vec![0; TAIL_BYTES];
+    let from = length_of(file).saturating_sub(TAIL_BYTES as u64);
+    let n_read = file.read_at(&mut tail, from).unwrap_or(0);
+    tail.truncate(n_read);
+    tail
 }
 
 /// Opens a pipe with a non-blocking reading end; the writing end is for the child.

@@ -7,14 +7,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::FileExt as _;
 
-use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, fallocate, fcntl_setfl, memfd_create};
+use rustix::fs::{FallocateFlags, fallocate};
 
+use crate::streams::{TAIL_BYTES, length_of, memory_file, tail_of};
 use crate::worker::failure::OutputTail;
 
-/// The number of bytes from the end to show.
-const TAIL_BYTES: u64 = 4 << 10;
 /// The memory of a longer file is given back, but for its end.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -51,44 +49,29 @@ impl WorkerOutput {
     }
 
     pub fn output_tail(&self) -> OutputTail {
-        let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
+        let text = |captured: &TailFile| String::from_utf8_lossy(&tail_of(&captured.file)).into_owned();
         OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
 
 impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        // Append, so the program writes at the new end after the file is emptied.
-        fcntl_setfl(&file, OFlags::APPEND)?;
-        Ok(Self { file: file.into(), freed_bytes: 0 })
-    }
-
-    fn n_bytes(&self) -> u64 {
-        self.file.metadata().map_or(0, |meta| meta.len())
+        Ok(Self { file: memory_file(name)?, freed_bytes: 0 })
     }
 
     /// Makes a hole: an emptied file would lose what the program writes between the reading of its end and that.
     fn trim(&mut self) {
-        let n_bytes = self.n_bytes();
+        let n_bytes = length_of(&self.file);
         if n_bytes.saturating_sub(self.freed_bytes) <= FILE_BYTES_MAX {
             return;
         }
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        self.freed_bytes = n_bytes - TAIL_BYTES;
+        self.freed_bytes = n_bytes - TAIL_BYTES as u64;
         if fallocate(&self.file, hole, 0, self.freed_bytes).is_err() {
             // A sandbox without holes.
             self.file.set_len(0).ok();
             self.freed_bytes = 0;
         }
-    }
-
-    fn end(&self) -> Vec<u8> {
-        let mut tail = vec![0; TAIL_BYTES as usize];
-        // pread, because the program shares the offset.
-        let n_read = self.file.read_at(&mut tail, self.n_bytes().saturating_sub(TAIL_BYTES));
-        tail.truncate(n_read.unwrap_or(0));
-        tail
     }
 }
 
@@ -110,7 +93,7 @@ mod tests {
         assert!(file.metadata().unwrap().blocks() <= 24, "{file:?}");
         file.write_all(b"after").unwrap();
         let OutputTail { stdout, stderr } = output.output_tail();
-        assert!(stdout.len() as u64 == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
+        assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
         assert_eq!(stderr, "");
     }
 }
