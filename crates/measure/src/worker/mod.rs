@@ -29,7 +29,7 @@ use crate::interrupt::Interrupt;
 use crate::prepared::{PADDING_VARIABLE, c_string, environment};
 use crate::programs;
 use crate::wire::Bytes;
-use host::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher, Usage};
+use host::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher};
 
 use channel::{Channel, ChannelError, WaitLimits, wait_for_end};
 use output::WorkerOutput;
@@ -78,9 +78,6 @@ pub struct WorkerExit {
     pub exit: Option<i32>,
     /// Whether Stillwell killed the worker because it did not end in time.
     pub killed: bool,
-    /// Resource usage from wait4(2). The peak resident set begins at this process's own; [`Worker::status`] has a
-    /// better one.
-    pub usage: Option<Usage>,
     pub output_tail: OutputTail,
 }
 
@@ -197,13 +194,8 @@ impl Worker {
         };
         let in_time =
             in_time.map_err(|broken| self.broken(Some("quit"), broken, Some(QUIT_LIMIT)))?;
-        let end = self.process.finish();
-        Ok(WorkerExit {
-            exit: end.exit,
-            killed: !in_time,
-            usage: end.usage,
-            output_tail: self.process.output_tail(),
-        })
+        let exit = self.process.finish();
+        Ok(WorkerExit { exit, killed: !in_time, output_tail: self.process.output_tail() })
     }
 
     /// Sends a request and returns the first line of the answer. `None` waits for the worker's very first line.
@@ -286,7 +278,7 @@ impl Worker {
     }
 
     fn how_it_died(&mut self) -> FailureCause {
-        let exit = self.process.finish().exit;
+        let exit = self.process.finish();
         match exit {
             Some(status)
                 if self.facts.is_none() && is_no_worker(status, &self.process.output_tail()) =>

@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::worker::failure::OutputTail;
 use crate::worker::output::WorkerOutput;
-use host::sys::{self, Usage};
+use host::sys;
 
 /// A process. Dropping this kills its whole group and reaps it.
 #[derive(Debug)]
@@ -18,7 +18,9 @@ pub struct WorkerProcess {
     /// Becomes readable when the process ends. Linux before 5.3 has no pidfd, so the parent checks at intervals.
     pidfd: Option<OwnedFd>,
     origin: ProcessOrigin,
-    end: Option<ProcessEnd>,
+    is_finished: bool,
+    /// Exit status, or minus the signal; `None` if it is unknown.
+    exit: Option<i32>,
 }
 
 /// The parent of forked workers, which alone can reap them (wait4(2)).
@@ -35,22 +37,19 @@ enum ProcessOrigin {
     Forked(Rc<dyn Reaper>),
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessEnd {
-    /// Exit status, or minus the signal; `None` if it is unknown.
-    pub exit: Option<i32>,
-    pub usage: Option<Usage>,
-}
-
 impl WorkerProcess {
     /// Takes a child of ours that leads its own process group.
     pub fn child(pid: i32, output: WorkerOutput) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Child(output), end: None }
+        Self::of(pid, ProcessOrigin::Child(output))
     }
 
     /// Takes a process that another program has forked and will not reap by itself.
     pub fn forked(pid: i32, server: Rc<dyn Reaper>) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
+        Self::of(pid, ProcessOrigin::Forked(server))
+    }
+
+    fn of(pid: i32, origin: ProcessOrigin) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin, is_finished: false, exit: None }
     }
 
     pub fn pid(&self) -> i32 {
@@ -65,7 +64,7 @@ impl WorkerProcess {
     /// Whether the process has ended; it may still have to be reaped. The end of a forked process without a pidfd is
     /// visible only as the end of its answers.
     pub fn has_ended(&self) -> bool {
-        self.end.is_some()
+        self.is_finished
             || match (&self.origin, &self.pidfd) {
                 (ProcessOrigin::Child(_), _) => sys::has_exited(self.pid),
                 (ProcessOrigin::Forked(_), Some(pidfd)) => is_readable(pidfd),
@@ -86,22 +85,22 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends the rest of the group, and reaps the leader. Until then, the kernel gives the group's number to no other
-    /// process.
-    pub fn finish(&mut self) -> ProcessEnd {
-        if let Some(end) = self.end {
-            return end;
+    /// Ends the rest of the group, reaps the leader and returns its exit. Until then, the kernel gives the group's
+    /// number to no other process.
+    pub fn finish(&mut self) -> Option<i32> {
+        if std::mem::replace(&mut self.is_finished, true) {
+            return self.exit;
         }
         sys::signal_group(self.pid, libc::SIGKILL);
-        let end = match &self.origin {
+        self.exit = match &self.origin {
             ProcessOrigin::Child(_) => reap(self.pid),
             ProcessOrigin::Forked(server) => {
                 // The process may not lead a group.
                 Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
-                ProcessEnd { exit: server.reap(self.pid), usage: None }
+                server.reap(self.pid)
             }
         };
-        *self.end.insert(end)
+        self.exit
     }
 }
 
@@ -111,13 +110,13 @@ impl Drop for WorkerProcess {
     }
 }
 
-fn reap(pid: i32) -> ProcessEnd {
+fn reap(pid: i32) -> Option<i32> {
     loop {
         match sys::reap(pid) {
-            Ok((exit, usage)) => return ProcessEnd { exit: Some(exit), usage: Some(usage) },
+            Ok((exit, _)) => return Some(exit),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             // Impossible for a child that only this function reaps; drop must not panic.
-            Err(_) => return ProcessEnd { exit: None, usage: None },
+            Err(_) => return None,
         }
     }
 }
