@@ -39,7 +39,6 @@ use process::WorkerProcess;
 pub use answer::{WorkerBenchmark, WorkerFacts};
 pub use failure::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 pub use fork_server::ForkServer;
-pub use proc_files::ProcStatus;
 pub use requests::{CodePart, requests_of_a_run};
 pub use slice::Slice;
 
@@ -161,13 +160,8 @@ impl Worker {
         Ok(self.facts.as_ref().expect("set just now"))
     }
 
-    /// The kernel's counts of the whole process.
-    pub fn status(&self) -> ProcStatus {
-        self.files.status()
-    }
-
     pub fn n_threads(&self) -> Option<u32> {
-        self.status().n_threads
+        self.files.status().n_threads
     }
 
     /// Asks the worker to end, waits for that, and kills the rest of its process group. A worker may end by itself

@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::proc_counts::CpuTimes;
+
 /// The open files of one process. Without a file its values are `None`.
 #[derive(Debug)]
 pub struct ProcFiles {
@@ -39,10 +41,9 @@ impl ProcFiles {
         Self { schedstat: open("schedstat"), stat: open("stat"), status: open("status") }
     }
 
-    /// Second field of schedstat: time that the main thread waited on a run queue, ns (Documentation/scheduler/
-    /// sched-stats.rst).
+    /// Time that the main thread waited on a run queue, ns.
     pub fn run_queue_wait_ns(&self) -> Option<u64> {
-        read::<128, _>(self.schedstat.as_ref(), run_queue_wait_ns)
+        read::<128, _>(self.schedstat.as_ref(), CpuTimes::parse).map(|times| times.waited_ns)
     }
 
     /// Field 39 of stat: the CPU that the main thread ran on last (proc_pid_stat(5)).
@@ -67,10 +68,6 @@ fn read<const N: usize, T>(
     parse(text)
 }
 
-fn run_queue_wait_ns(schedstat: &[u8]) -> Option<u64> {
-    number(schedstat.split(|&byte| byte == b' ').nth(1)?)
-}
-
 fn cpu(stat: &[u8]) -> Option<u32> {
     // The second field is the name in parentheses, which may contain anything.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
@@ -84,18 +81,11 @@ fn status(status: &[u8]) -> ProcStatus {
     for line in status.split_inclusive(|&byte| byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let value = || {
-            number(
-                line[colon + 1..]
-                    .trim_ascii()
-                    .strip_suffix(b" kB")
-                    .unwrap_or_else(|| line[colon + 1..].trim_ascii()),
-            )
-        };
+        let text = line[colon + 1..].trim_ascii();
+        let value = || number(text.strip_suffix(b" kB").unwrap_or(text));
         match &line[..colon] {
             b"State" => {
-                let state = line[colon + 1..].trim_ascii_start().first();
-                found.is_asleep = state.map(|state| matches!(state, b'S' | b'D'));
+                found.is_asleep = text.first().map(|state| matches!(state, b'S' | b'D'));
             }
             b"VmHWM" => found.maxrss_kib = value(),
             b"Threads" => found.n_threads = value().and_then(|n| n.try_into().ok()),
@@ -117,7 +107,6 @@ mod tests {
 
     #[test]
     fn the_files_of_a_process() {
-        assert_eq!(run_queue_wait_ns(b"36550462 271361 26\n"), Some(271_361));
         let stat = b"1156 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 \
             30 31 32 33 34 35 36 37 38\n";
         // State is field 3, so the field after it, 1 here, is field 4.
@@ -132,10 +121,7 @@ mod tests {
             is_asleep: Some(true),
         };
         assert_eq!(status(text), expected, "the last line was cut off");
-        assert_eq!(
-            (run_queue_wait_ns(b""), cpu(b""), status(b"")),
-            (None, None, ProcStatus::default())
-        );
+        assert_eq!((cpu(b""), status(b"")), (None, ProcStatus::default()));
     }
 
     #[test]
