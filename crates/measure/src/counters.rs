@@ -56,10 +56,8 @@ impl Counters {
     pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         let mut counters = Vec::new();
-        let software = [(Metric::TaskClockNs, Software::TASK_CLOCK)];
-        for (metric, event) in software {
-            try_open(metric, event, false, &mut counters, &mut gaps);
-        }
+        let task_clock = Software::TASK_CLOCK;
+        try_open(Metric::TaskClockNs, task_clock, false, &mut counters, &mut gaps);
         let hardware = [
             (Metric::Cycles, Hardware::CPU_CYCLES),
             (Metric::Instructions, Hardware::INSTRUCTIONS),

@@ -63,7 +63,6 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
 /// A set of busy processes. Dropping it kills them.
 #[derive(Debug)]
 pub struct Load {
-    kinds: Vec<LoadKind>,
     cpus: Option<Vec<usize>>,
     workers: Vec<(LoadKind, Child)>,
 }
@@ -72,9 +71,8 @@ impl Load {
     /// Starts `n` processes, the kinds in turn. All are busy when this returns. Errors: a process cannot start, or
     /// cannot run its kind of load.
     pub fn start(n: u32, kinds: &[LoadKind], cpus: Option<Vec<usize>>) -> Result<Self> {
-        let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
-        for index in 0..n as usize {
-            let kind = load.kinds[index % load.kinds.len()];
+        let mut load = Self { cpus, workers: Vec::new() };
+        for &kind in kinds.iter().cycle().take(n as usize) {
             let child = load.spawn(kind)?;
             load.workers.push((kind, child));
         }
