@@ -26,10 +26,7 @@ impl RunTracer {
     /// Starts to watch. Errors: the missing tracepoints or rights.
     pub fn open(host: &Host, cpus: &[usize], root: u32) -> Result<Self, Gap> {
         raise_limit_of_files();
-        let mut gaps = Vec::new();
-        let Some(points) = find_points(host, &mut gaps) else {
-            return Err(gaps.swap_remove(0));
-        };
+        let points = find_points(host)?;
         let mut rings = Vec::new();
         for &cpu in cpus {
             let opened = open_points(cpu, &points.ids());

@@ -59,7 +59,8 @@ impl Tracer {
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
-        let known = if points { find_points(host, &mut gaps) } else { None };
+        let known = points.then(|| find_points(host)).transpose();
+        let known = known.map_err(|gap| gaps.push(gap)).ok().flatten();
         let mut tracer = Self { cpus: Vec::new(), points: known };
         for thread in threads {
             let switches = open_switches(thread.thread);
@@ -154,25 +155,22 @@ pub(super) fn raise_limit_of_files() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
-pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
-    match with_tracefs(host, Points::read) {
-        Ok(Some(points)) => return Some(points),
-        Ok(None) => gaps.push(Gap {
-            what: POINTS.into(),
-            why: "the kernel has no tracepoints of the scheduler".into(),
-            fix: "use a kernel with CONFIG_FTRACE".into(),
-        }),
-        Err(error) => gaps.push(Gap {
-            what: POINTS.into(),
-            why: format!(
+pub(super) fn find_points(host: &Host) -> Result<Points, Gap> {
+    let (why, fix) = match with_tracefs(host, Points::read) {
+        Ok(Some(points)) => return Ok(points),
+        Ok(None) => (
+            "the kernel has no tracepoints of the scheduler".into(),
+            "use a kernel with CONFIG_FTRACE",
+        ),
+        Err(error) => (
+            format!(
                 "tracefs, which describes the tracepoints, cannot be read here ({})",
                 reason(error)
             ),
-            fix: "run it as root, or have it mounted: mount -t tracefs tracefs /sys/kernel/tracing"
-                .into(),
-        }),
-    }
-    None
+            "run it as root, or have it mounted: mount -t tracefs tracefs /sys/kernel/tracing",
+        ),
+    };
+    Err(Gap { what: POINTS.into(), why, fix: fix.into() })
 }
 
 /// Tries both buffer sizes; the kernel may refuse the larger one.
