@@ -34,13 +34,6 @@ const BEGINNING: std::time::Duration = std::time::Duration::from_millis(5);
 /// Interval between two calls of `look_after`.
 const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
-#[derive(Clone, Debug)]
-pub struct SamplerSettings {
-    pub cpus: Vec<usize>,
-    pub length_ns: u64,
-    pub clock: LoopClock,
-}
-
 #[derive(Clone, Debug, Default)]
 pub struct LoopObservation {
     pub cpu: usize,
@@ -81,10 +74,12 @@ pub struct SamplerOutcome {
     pub was_interrupted: bool,
 }
 
-/// Watches CPUs. Calls `prepare` when all loops are ready, and `look_after` every 200 ms while they run, both in this
-/// thread. Errors: no CPU can be watched.
+/// Watches CPUs for `length_ns`. Calls `prepare` when all loops are ready, and `look_after` every 200 ms while they run,
+/// both in this thread. Errors: no CPU can be watched.
 pub fn watch(
-    orders: &SamplerSettings,
+    cpus: &[usize],
+    length_ns: u64,
+    clock: LoopClock,
     interrupt: &Interrupt,
     prepare: impl FnOnce(&[LoopThread]),
     mut look_after: impl FnMut(),
@@ -92,12 +87,12 @@ pub fn watch(
     let all = Arc::new(LoopControl {
         stop: AtomicBool::new(false),
         n_pinned: AtomicUsize::new(0),
-        barrier: Barrier::new(orders.cpus.len() + 1),
+        barrier: Barrier::new(cpus.len() + 1),
     });
     let mut loops: Vec<Loop> = Vec::new();
     let mut refused = Vec::new();
-    for &cpu in &orders.cpus {
-        loops.push(Loop::start(cpu, orders, &all)?);
+    for &cpu in cpus {
+        loops.push(Loop::start(cpu, clock, &all)?);
     }
     let mut threads = Vec::new();
     for each in &loops {
@@ -113,7 +108,7 @@ pub fn watch(
     prepare(&threads);
     all.barrier.wait();
     while !threads.is_empty() && !all.stop.load(Ordering::Relaxed) {
-        let Some(left) = left(&loops, &threads, orders.length_ns) else { break };
+        let Some(left) = left(&loops, &threads, length_ns) else { break };
         let wait = Timespec::try_from(left.min(PERIOD)).expect("200 ms fit");
         let mut fds = [PollFd::from_borrowed_fd(interrupt.as_fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&wait)) {
@@ -167,8 +162,8 @@ struct Loop {
 }
 
 impl Loop {
-    fn start(cpu: usize, orders: &SamplerSettings, all: &Arc<LoopControl>) -> Result<Self> {
-        let (all, clock) = (Arc::clone(all), orders.clock);
+    fn start(cpu: usize, clock: LoopClock, all: &Arc<LoopControl>) -> Result<Self> {
+        let all = Arc::clone(all);
         let (sender, pinned) = mpsc::channel();
         let begun_ns = Arc::new(AtomicU64::new(0));
         let begin = Arc::clone(&begun_ns);

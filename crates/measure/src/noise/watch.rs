@@ -8,7 +8,7 @@ use crate::noise::counts::KernelCounts;
 use crate::noise::cpu_noise::{
     ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, combine, quietest,
 };
-use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
+use crate::noise::sampler::{self, LoopObservation};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 use host::{self, Gap, Host};
@@ -49,8 +49,6 @@ pub fn watch(
 ) -> Result<NoiseResult> {
     let facts = host::look(host).facts;
     let clock = LoopClock::choose(host);
-    let settings =
-        SamplerSettings { cpus: request.cpus.clone(), length_ns: request.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
     let mut gaps = Vec::new();
     let mut before = KernelCounts::default();
@@ -63,7 +61,7 @@ pub fn watch(
         before = KernelCounts::read(host, &request.cpus);
     };
     let sampler::SamplerOutcome { watched, refused, was_interrupted } =
-        sampler::watch(&settings, interrupt, prepare, || {
+        sampler::watch(&request.cpus, request.length_ns, clock, interrupt, prepare, || {
             tracer.borrow_mut().drain();
             look();
         })?;

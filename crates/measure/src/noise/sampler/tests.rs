@@ -63,12 +63,14 @@ fn a_clock_that_goes_back_is_no_pause() {
 fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     let cpu = sched_getcpu();
     let interrupt = Interrupt::by_hand().0;
-    let orders = |cpus| SamplerSettings { cpus, length_ns: 5_000_000, clock: LoopClock::Monotonic };
+    let (length_ns, clock) = (5_000_000, LoopClock::Monotonic);
     let mut threads = Vec::new();
     // No kernel has a CPU with the second number.
     let missing = [CPUS_MAX - 1, CPUS_MAX];
     let SamplerOutcome { watched: found, refused, was_interrupted } = watch(
-        &orders(vec![cpu, missing[0], missing[1]]),
+        &[cpu, missing[0], missing[1]],
+        length_ns,
+        clock,
         &interrupt,
         |all| threads = all.to_vec(),
         || (),
@@ -81,7 +83,7 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     let total: u64 = found[0].pauses.iter().map(|pause| pause.length_ns).sum();
     assert!(total <= found[0].length_ns);
     assert_eq!(refused.len(), 2);
-    let error = watch(&orders(missing.into()), &interrupt, |_| (), || ()).unwrap_err();
+    let error = watch(&missing, length_ns, clock, &interrupt, |_| (), || ()).unwrap_err();
     assert!(format!("{error:#}").contains("no CPU can be watched: it is offline"), "{error:#}");
 }
 
@@ -89,15 +91,11 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
 #[test]
 fn it_can_be_ended() {
     let (interrupt, mut hand) = Interrupt::by_hand();
-    let orders = SamplerSettings {
-        cpus: vec![sched_getcpu()],
-        length_ns: u64::MAX / 4,
-        clock: LoopClock::Monotonic,
-    };
+    let (cpus, clock) = ([sched_getcpu()], LoopClock::Monotonic);
     let press = |_: &[LoopThread]| {
         use std::io::Write as _;
         hand.write_all(b"c").unwrap();
     };
-    let found = watch(&orders, &interrupt, press, || ()).unwrap();
+    let found = watch(&cpus, u64::MAX / 4, clock, &interrupt, press, || ()).unwrap();
     assert_eq!((found.watched.len(), found.was_interrupted), (1, true));
 }
