@@ -101,10 +101,7 @@ impl LauncherProcess {
         enter(process.child.id())?;
         match process.get_ready(&LauncherRequest::Open(Box::new(open)))? {
             LauncherReply::Opened(opened) => Ok((process, opened)),
-            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            LauncherReply::Done(_) | LauncherReply::Ready => {
-                bail!("the launcher answered out of turn")
-            }
+            _ => bail!("the launcher answered out of turn"),
         }
     }
 
@@ -140,10 +137,7 @@ impl LauncherProcess {
     pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
         match self.get_ready(&LauncherRequest::Keep(keep))? {
             LauncherReply::Ready => Ok(()),
-            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            LauncherReply::Done(_) | LauncherReply::Opened(_) => {
-                bail!("the launcher answered out of turn")
-            }
+            _ => bail!("the launcher answered out of turn"),
         }
     }
 
@@ -169,7 +163,10 @@ impl LauncherProcess {
     fn get_ready(&mut self, request: &LauncherRequest) -> Result<LauncherReply> {
         let (reply, interrupted) = self.ask(request, InterruptTolerance::None)?;
         self.was_interrupted = interrupted;
-        Ok(reply)
+        match reply {
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            reply => Ok(reply),
+        }
     }
 
     fn ask(
