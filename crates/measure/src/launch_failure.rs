@@ -5,6 +5,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+
 use crate::MeasurementFailure;
 use crate::jobs::{JobOrigin, JobPurpose};
 use crate::wire::BatchStop;
@@ -131,8 +135,6 @@ fn explain_launch(
 
 /// A script's first line and an ELF file's program headers fit.
 const BEGINNING_BYTES: u64 = 4096;
-/// The program header type for the loader (elf(5)).
-const PT_INTERP: u32 = 3;
 
 /// The missing program, and what to do; `None` if the file does not tell.
 fn missing_interpreter(program: &str) -> Option<String> {
@@ -166,19 +168,9 @@ fn missing_interpreter(program: &str) -> Option<String> {
 
 /// The loader of a 64-bit ELF file.
 fn loader(bytes: &[u8]) -> Option<String> {
-    let number = |at: usize, n: usize| {
-        let field = bytes.get(at..at.checked_add(n)?)?;
-        Some(field.iter().rev().fold(0_usize, |sum, &byte| sum << 8 | usize::from(byte)))
-    };
-    // 64 bits, little-endian.
-    if !bytes.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let (start, size, n) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-    let headers = (0..n).map_while(|index| start.checked_add(index * size));
-    let header = headers.into_iter().find(|&at| number(at, 4) == Some(PT_INTERP as usize))?;
-    let (offset, length) =
-        (number(header.checked_add(8)?, 8)?, number(header.checked_add(32)?, 8)?);
-    let name = bytes.get(offset..offset.checked_add(length)?)?;
-    Some(String::from_utf8_lossy(name).trim_end_matches('\0').to_owned())
+    let file = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
+    let endian = file.endian().ok()?;
+    let headers = file.program_headers(endian, bytes).ok()?;
+    let name = headers.iter().find_map(|header| header.interpreter(endian, bytes).ok()?)?;
+    Some(String::from_utf8_lossy(name).into_owned())
 }
