@@ -18,15 +18,14 @@ use crate::process::{InterruptTolerance, LauncherProcess};
 use crate::survivors::add_survivors;
 use crate::value::as_user;
 use crate::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, SamplingSettings,
-    WakeTracepoint,
+    Batch, BatchStop, Command, Job, LauncherReport, LauncherSettings, RowDestination,
+    SamplingSettings, WakeTracepoint,
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::User;
-use host::{self, Gap, Host, terminal};
+use host::{self, Host, terminal};
 use model::prose::{Prose, prose};
 use model::values::DecideOn;
-use model::values::metric::Metric;
 use model::words::in_prose;
 use record::plan::{Copies, Plan};
 use record::schedule::Step;
@@ -53,15 +52,6 @@ pub struct ExecRunner<'a> {
     _counts: Option<TempDir>,
 }
 
-/// Metrics that the launcher can collect on this machine.
-#[derive(Debug)]
-pub struct MetricSupport {
-    /// Metrics beyond those that are always there.
-    pub metrics: Vec<Metric>,
-    /// Metrics that the launcher cannot collect.
-    pub gaps: Vec<Gap>,
-}
-
 impl<'a> ExecRunner<'a> {
     /// Starts the launcher. `sampling`: asks for samples of the runs. `enter`: moves a process to the place of its runs
     /// before its first request. Errors: the launcher cannot be started, or cannot do all that the plan asks for.
@@ -70,7 +60,7 @@ impl<'a> ExecRunner<'a> {
         run_as: Option<User>,
         sampling: Option<SamplingSettings>,
         enter: impl FnOnce(u32) -> Result<()>,
-    ) -> Result<(Self, MetricSupport)> {
+    ) -> Result<(Self, LauncherReport)> {
         let says_value = plan.arms.iter().any(has_value_in_stdout);
         // The child opens the file, so its user must own it (Documentation/admin-guide/sysctl/fs.rst,
         // `protected_regular`).
@@ -103,7 +93,7 @@ impl<'a> ExecRunner<'a> {
             ends_survivors: plan.fair_play.is_some(),
             is_undercover: is_undercover(plan),
         };
-        let (process, opened) = LauncherProcess::start(open, enter)?;
+        let (process, evidence) = LauncherProcess::start(open, enter)?;
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
         let files = OwnFiles {
             stdout: captured.as_ref().map(|file| bytes(file.path())),
@@ -111,9 +101,6 @@ impl<'a> ExecRunner<'a> {
             counts: counts.as_ref().map(|folder| bytes(folder.path())),
         };
         let commands = Commands::new(plan, run_as.as_ref(), files);
-        let metrics: Vec<Metric> =
-            opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect();
-        let evidence = MetricSupport { metrics, gaps: opened.gaps };
         if plan.policy.decide_on == Some(DecideOn::TreeMemory)
             && let Some(gap) = evidence.gaps.iter().find(|gap| gap.what == TREE_MEMORY)
         {

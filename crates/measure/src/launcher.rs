@@ -134,7 +134,6 @@ impl LauncherLoop {
         if let Some(user) = &files_of {
             sys::take_files(user).context("cannot open files as the user who called sudo")?;
         }
-        let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
         Ok((session, LauncherReport { metrics, gaps }))
     }
 

@@ -9,6 +9,7 @@ use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
 use host::Gap;
 use host::sys::{Stage, User};
+use model::values::metric::Metric;
 use model::values::{MemoryPolicy, Sched};
 use record::Survivors;
 
@@ -179,8 +180,8 @@ pub enum LauncherReply {
 /// Metrics that the launcher can and cannot collect.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LauncherReport {
-    /// Columns of the metrics that can be collected beyond the constant ones.
-    pub metrics: Vec<String>,
+    /// Those that can be collected, beyond the constant ones.
+    pub metrics: Vec<Metric>,
     /// Evidence that this machine does not provide.
     pub gaps: Vec<Gap>,
 }

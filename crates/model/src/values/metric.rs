@@ -1,5 +1,7 @@
 //! The table of metrics: one row for everything that the record, the exports and the tables need.
 
+use serde::{Deserialize, Serialize};
+
 /// Physical quantity of a metric, and the scale of its stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -63,7 +65,7 @@ const COUNT: Quantity = Quantity::Count;
 macro_rules! metrics {
     ($($metric:ident: $column:literal, $name:literal, $hyperfine:literal, $quantity:ident, $source:ident, $what:literal;)*) => {
         /// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[repr(u8)]
         pub enum Metric { $($metric),* }
 

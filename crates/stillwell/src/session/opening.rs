@@ -16,10 +16,9 @@ use host::shield::Watch;
 use host::user_files::read_text;
 use host::{Host, Survey, terminal};
 use measure::clock::monotonic_ns;
-use measure::exec::MetricSupport;
 use measure::noise::RunTracer;
 use measure::slices::{Paces, SliceRunner, WorkerFactory, slice_metrics};
-use measure::wire::SamplingSettings;
+use measure::wire::{LauncherReport, SamplingSettings};
 use measure::{ExecRunner, RowPlace, Runner, ScriptRunner};
 use model::prose::OptionName;
 use model::values::metric::{METRICS, Metric, MetricSource};
@@ -263,7 +262,7 @@ fn reopen(path: &Path) -> Result<(Writer, RecordTail, Vec<String>)> {
 }
 
 /// Errors: this machine does not count the deciding metric.
-fn require_decider(plan: &Plan, support: &MetricSupport) -> Result<()> {
+fn require_decider(plan: &Plan, support: &LauncherReport) -> Result<()> {
     let Some(decide_on) = plan.policy.decide_on else { return Ok(()) };
     let is_missing = |metric: &&Metric| {
         metric.info().source != MetricSource::Always && !support.metrics.contains(metric)
