@@ -308,15 +308,14 @@ impl LauncherLoop {
             .launcher
             .launch(&prepared.path, argv, envp, stdio, attributes, &[])
             .map_err(not_launched)?;
-        let beside = match (&prepared.half, row) {
-            (_, None) => copies::Beside { argv, attributes: &mut [] },
+        let (argv, attributes) = match (&prepared.half, row) {
+            (_, None) => (argv, Default::default()),
             // valgrind's counts do not depend on what else runs, so both processes of a count run at the same time.
-            (Some(half), _) if prepared.is_under_valgrind() => {
-                copies::Beside { argv: half, attributes: &mut self.attributes[..1] }
-            }
-            _ => copies::Beside { argv, attributes: &mut self.attributes[1..] },
+            (Some(half), _) if prepared.is_under_valgrind() => (half, &mut self.attributes[..1]),
+            _ => (argv, &mut self.attributes[1..]),
         };
-        let copies = beside.start(&mut self.launcher, prepared, envp, stdio, launched.pid);
+        let (launcher, first) = (&mut self.launcher, launched.pid);
+        let copies = copies::start(launcher, prepared, argv, attributes, envp, stdio, first);
         let copies = copies.map_err(not_launched)?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),

@@ -1,47 +1,38 @@
 //! Processes that are one run, copies of a command or both processes of a count: all start before any is waited for, in the process group of the first.
 
-use std::io;
-
 use crate::child_run::{is_interruption, wait_for_exit};
 use crate::prepared::PreparedCommand;
 use host::sys::{self, Attributes, CStrings, ChildStdio, Envp, LaunchError, Launcher, Usage};
 
-/// The processes beside the first one of a run.
-pub(super) struct Beside<'a> {
-    pub argv: &'a CStrings,
-    /// The attributes of each process.
-    pub attributes: &'a mut [Attributes],
-}
-
-impl Beside<'_> {
-    /// Starts them in the group of the first one, which is process `first`. If one cannot be started, all are ended.
-    pub(super) fn start(
-        self,
-        launcher: &mut Launcher,
-        prepared: &PreparedCommand<'_>,
-        envp: Envp<'_>,
-        stdio: [ChildStdio<'_>; 3],
-        first: i32,
-    ) -> Result<Vec<i32>, LaunchError> {
-        let mut started = Vec::with_capacity(self.attributes.len());
-        launcher.probes_core = false;
-        for attributes in self.attributes {
-            attributes.directory.clone_from(&prepared.directory);
-            let group = std::mem::replace(&mut attributes.group, first);
-            let launched = launcher.launch(&prepared.path, self.argv, envp, stdio, attributes, &[]);
-            attributes.group = group;
-            match launched {
-                Ok(launched) => started.push(launched.pid),
-                Err(error) => {
-                    sys::signal_group(first, libc::SIGKILL);
-                    started.push(first);
-                    end(&started);
-                    return Err(error);
-                }
+/// Starts the processes beside the first one of a run, one with each of the attributes, in the group of the first one,
+/// which is process `first`. If one cannot be started, all are ended.
+pub(super) fn start(
+    launcher: &mut Launcher,
+    prepared: &PreparedCommand<'_>,
+    argv: &CStrings,
+    attributes: &mut [Attributes],
+    envp: Envp<'_>,
+    stdio: [ChildStdio<'_>; 3],
+    first: i32,
+) -> Result<Vec<i32>, LaunchError> {
+    let mut started = Vec::with_capacity(attributes.len());
+    launcher.probes_core = false;
+    for own in attributes {
+        own.directory.clone_from(&prepared.directory);
+        let group = std::mem::replace(&mut own.group, first);
+        let launched = launcher.launch(&prepared.path, argv, envp, stdio, own, &[]);
+        own.group = group;
+        match launched {
+            Ok(launched) => started.push(launched.pid),
+            Err(error) => {
+                sys::signal_group(first, libc::SIGKILL);
+                started.push(first);
+                end(&started);
+                return Err(error);
             }
         }
-        Ok(started)
     }
+    Ok(started)
 }
 
 /// Waits until all have ended, and reaps none: the group of the first one has to stay.
@@ -68,13 +59,11 @@ pub(super) fn reaped(pid: i32) -> (i32, Usage) {
         match sys::reap(pid) {
             Ok(reaped) => return reaped,
             Err(error) if is_interruption(&error) => {}
-            Err(error) => never_reaped(&error),
+            Err(error) => {
+                unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
+            }
         }
     }
-}
-
-fn never_reaped(error: &io::Error) -> ! {
-    unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
 }
 
 /// Adds the usage of another process. Of memory, the larger one counts.
