@@ -15,6 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::fields;
+
 /// First number of a jitdump file in this machine's byte order ("JiTD").
 const DUMP_MAGIC: u32 = 0x4A69_5444;
 /// `JIT_CODE_LOAD` and `JIT_CODE_MOVE`.
@@ -157,12 +159,8 @@ fn read_dump(
     addresses: &[u64],
     mut each: impl FnMut(&JitFunction),
 ) -> io::Result<()> {
-    let word = |bytes: &[u8], at: usize| {
-        bytes.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes)
-    };
-    let long = |bytes: &[u8], at: usize| {
-        bytes.get(at..at + 8).and_then(|it| it.try_into().ok()).map_or(0, u64::from_ne_bytes)
-    };
+    let word = |bytes: &[u8], at: usize| fields::word(bytes, at).unwrap_or(0);
+    let long = |bytes: &[u8], at: usize| fields::long(bytes, at).unwrap_or(0);
     // Magic, version, size of the header.
     let mut head = [0; 12];
     from.read_exact(&mut head)?;
@@ -210,6 +208,7 @@ fn cut(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::{longs, words};
 
     fn found(read: impl FnOnce(&mut dyn FnMut(&JitFunction))) -> Vec<(u64, String)> {
         let mut found = Vec::new();
@@ -231,10 +230,6 @@ mod tests {
 
     #[test]
     fn a_dump_names_code_that_was_loaded_and_code_that_was_moved() {
-        let words =
-            |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
-        let longs =
-            |numbers: &[u64]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
         let record = |kind: u32, body: &[u8]| {
             [words(&[kind, (PREFIX + body.len()) as u32]), longs(&[5]), body.to_vec()].concat()
         };

@@ -12,6 +12,7 @@ pub mod counting;
 mod destination;
 pub mod digest;
 pub mod exec;
+mod fields;
 pub mod fresh;
 pub mod harnesses;
 pub mod interrupt;

@@ -19,10 +19,9 @@ use stats::Stream;
 use crate::child_run::has_ended_or_stopped;
 use crate::clock::monotonic_ns;
 use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
+use crate::fields::{long, longs, n_lost, word, words};
 use crate::jit::JitFiles;
-use crate::stack_copies::{
-    CHAIN_AT, StackRoom, ask_for_stacks, chain_end, cut_unused, long, stack_copy,
-};
+use crate::stack_copies::{CHAIN_AT, StackRoom, ask_for_stacks, chain_end, cut_unused, stack_copy};
 use crate::switches::{RECORD_FORK, RECORD_LOST, RECORD_SAMPLE};
 use crate::value::as_user;
 use crate::waiting::WaitingLog;
@@ -156,9 +155,8 @@ impl Sampling {
             let kept_ns = if is_sampled && is_set { period_ns } else { 0 };
             let (counted, counted_every) = counts.unwrap_or_default();
             let flags = u32::from(self.has_kernel) + 2 * u32::from(is_watched) + counted;
-            let numbers = [row.step, row.arm, block, flags];
-            let mut body: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
-            body.extend([kept_ns, counted_every].map(u64::to_ne_bytes).concat());
+            let mut body = words(&[row.step, row.arm, block, flags]);
+            body.extend(longs(&[kept_ns, counted_every]));
             self.write(RUN_BEGINS, 0, &body);
         }
         // Runs without samples too: the comparison shows the cost.
@@ -206,8 +204,8 @@ impl Sampling {
         if let Some(mut jit) = self.jit.take() {
             jit.take(|process, function| {
                 has_compiled = true;
-                let mut body = process.to_ne_bytes().to_vec();
-                body.extend([function.start, function.size].iter().flat_map(|n| n.to_ne_bytes()));
+                let mut body = words(&[process]);
+                body.extend(longs(&[function.start, function.size]));
                 body.extend(function.name.as_bytes());
                 if self.is_kept {
                     self.write(RUN_COMPILED, 0, &body);
@@ -217,7 +215,7 @@ impl Sampling {
         if self.is_kept {
             let n_huge_pages = n_huge_pages.unwrap_or(u64::MAX);
             let numbers = [self.n_lost, u64::from(sees_waits), n_uncounted, n_huge_pages];
-            self.write(RUN_ENDS, 0, &numbers.map(u64::to_ne_bytes).concat());
+            self.write(RUN_ENDS, 0, &longs(&numbers));
             // The front end reads the file after the session; a full disk loses samples, not runs.
             self.n_lost += u64::from(self.file.flush().is_err());
         }
@@ -237,8 +235,7 @@ impl Sampling {
                     self.shorten(body.to_mut());
                 }
                 if record.ty() == RECORD_LOST {
-                    let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
-                    self.n_lost += n.map_or(1, u64::from_ne_bytes);
+                    self.n_lost += n_lost(&body);
                 } else if let Some(jit) = &mut self.jit {
                     note(jit, record.ty(), &body);
                     if self.is_kept {
@@ -278,7 +275,7 @@ impl Sampling {
             self.n_lost += 1;
             return;
         }
-        let head = [kind, u32::from(misc), body.len() as u32].map(u32::to_ne_bytes).concat();
+        let head = words(&[kind, u32::from(misc), body.len() as u32]);
         let written = self.file.write_all(&head).and_then(|()| self.file.write_all(body));
         self.n_bytes += n_bytes;
         self.n_lost += u64::from(written.is_err());
@@ -292,7 +289,7 @@ fn is_unsampled(block: u32) -> bool {
 
 /// Notes processes, files and addresses that may have compiled code (perf_event_open(2), "MMAP layout").
 fn note(jit: &mut JitFiles, kind: u32, body: &[u8]) {
-    let process = body.get(..4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    let process = word(body, 0).unwrap_or(0);
     match kind {
         RECORD_FORK => jit.add_process(process),
         RECORD_MMAP2 => {

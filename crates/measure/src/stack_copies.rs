@@ -3,6 +3,7 @@
 
 use perf_event::{Builder, SampleFlag};
 
+use crate::fields::long;
 use crate::wire::SamplingSettings;
 
 /// Offsets in a sample of its process, the number of its addresses, and these (perf_event_open(2)).
@@ -127,10 +128,6 @@ fn size_at(body: &[u8]) -> Option<usize> {
         .then_some(end + 8 + 8 * REGISTERS.len())
 }
 
-pub fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
-}
-
 /// The largest copy that `--stack-kib` can ask for.
 const GROWN_BYTES: u32 = 60 << 10;
 /// The copies grow if at least this share of them ends before the stack does. Call chains are used if 90 % are whole.
@@ -177,10 +174,7 @@ impl StackRoom {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn longs(numbers: &[u64]) -> Vec<u8> {
-        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
-    }
+    use crate::fields::longs;
 
     fn sample(abi: u64, copied: &[u8], n_filled: u64) -> Vec<u8> {
         let registers: Vec<u64> = (100..).take(REGISTERS.len()).collect();

@@ -9,6 +9,7 @@ use std::io;
 use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
+use crate::fields::{long, word};
 use crate::stalls::{TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up};
 use crate::wire::WakeTracepoint;
 use host::sys;
@@ -157,14 +158,14 @@ pub fn switches() -> Builder<'static> {
 /// Parses a switch record, which perf-event-data does not. Its body has only the fields that `sample_id_all` adds for
 /// TID and TIME: process (u32), thread (u32), time (u64).
 pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<TaskEvent> {
-    let (thread, time_ns) = (number(body, 4)?, time(body, 8)?);
+    let (thread, time_ns) = (word(body, 4)?, long(body, 8)?);
     Some(TaskEvent { time_ns, thread, kind: kind(misc), cpu })
 }
 
 /// Parses a fork record: process, its parent, thread, its parent (u32 each), time (u64).
 fn made(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
-    let kind = TaskEventKind::Made { maker: number(body, 12)?, process: number(body, 0)? };
-    Some(TaskEvent { time_ns: time(body, 16)?, thread: number(body, 8)?, kind, cpu })
+    let kind = TaskEventKind::Made { maker: word(body, 12)?, process: word(body, 0)? };
+    Some(TaskEvent { time_ns: long(body, 16)?, thread: word(body, 8)?, kind, cpu })
 }
 
 /// Parses an exit record, which has the same fields.
@@ -175,8 +176,8 @@ fn ended(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
 /// Parses a comm record: process, thread (u32 each), name, and from `sample_id_all`: process, thread (u32 each), time
 /// (u64).
 fn executes(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
-    let time_ns = time(body, body.len().checked_sub(8)?)?;
-    Some(TaskEvent { time_ns, thread: number(body, 4)?, kind: TaskEventKind::Executes, cpu })
+    let time_ns = long(body, body.len().checked_sub(8)?)?;
+    Some(TaskEvent { time_ns, thread: word(body, 4)?, kind: TaskEventKind::Executes, cpu })
 }
 
 /// Parses a sample: process and thread of what ran there (u32 each), time (u64), size (u32) and that many bytes, with
@@ -185,20 +186,12 @@ fn woken(wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
     /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of a record's common_flags.
     const IN_INTERRUPT: u8 = 0x18;
     const RAW: usize = 20;
-    let thread = number(body, RAW + wake.thread_at)?;
+    let thread = word(body, RAW + wake.thread_at)?;
     let kind = match body.get(RAW + 2)? & IN_INTERRUPT {
-        0 => TaskEventKind::WokenBy(number(body, 4)?),
+        0 => TaskEventKind::WokenBy(word(body, 4)?),
         _ => TaskEventKind::WokenByInterrupt,
     };
-    Some(TaskEvent { time_ns: time(body, 8)?, thread, kind, cpu: usize::MAX })
-}
-
-fn number(body: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn time(body: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(body.get(at..at + 8)?.try_into().ok()?))
+    Some(TaskEvent { time_ns: long(body, 8)?, thread, kind, cpu: usize::MAX })
 }
 
 fn kind(misc: u16) -> TaskEventKind {
@@ -214,6 +207,7 @@ fn kind(misc: u16) -> TaskEventKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::words;
 
     #[test]
     fn the_header_says_what_kind_of_switch_it_was() {
@@ -224,23 +218,20 @@ mod tests {
 
     #[test]
     fn records_have_their_fields_at_their_places() {
-        let body = |numbers: &[u32]| -> Vec<u8> {
-            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-        };
         let event = |thread, kind| Some(TaskEvent { time_ns: 9, thread, kind, cpu: 3 });
         let low = u32::from(cfg!(target_endian = "little")) * 9;
         let (time_a, time_b) = (low, 9 - low);
-        assert_eq!(switch(3, 0, &body(&[7, 8, time_a, time_b])), event(8, TaskEventKind::In));
-        let life = body(&[7, 6, 8, 6, time_a, time_b]);
+        assert_eq!(switch(3, 0, &words(&[7, 8, time_a, time_b])), event(8, TaskEventKind::In));
+        let life = words(&[7, 6, 8, 6, time_a, time_b]);
         assert_eq!(made(3, &life), event(8, TaskEventKind::Made { maker: 6, process: 7 }));
         assert_eq!(ended(3, &life), event(8, TaskEventKind::Ended));
-        let name = body(&[7, 8, u32::from_ne_bytes(*b"name"), 0, 7, 8, time_a, time_b]);
+        let name = words(&[7, 8, u32::from_ne_bytes(*b"name"), 0, 7, 8, time_a, time_b]);
         assert_eq!(executes(3, &name), event(8, TaskEventKind::Executes));
         assert_eq!(executes(3, &name[..4]), None);
         let wake = WakeTracepoint { id: 1, thread_at: 4 };
         let sample = |flags: u8| {
             let raw = u32::from_ne_bytes([0, 0, flags, 0]);
-            body(&[7, 8, time_a, time_b, 8, raw, 5])
+            words(&[7, 8, time_a, time_b, 8, raw, 5])
         };
         let of = |kind| Some(TaskEvent { time_ns: 9, thread: 5, kind, cpu: usize::MAX });
         assert_eq!(woken(wake, &sample(1)), of(TaskEventKind::WokenBy(8)));

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::fields::word;
 use crate::noise::blame::RunEventKind;
 use crate::noise::trace::{CpuEventKind, Trace};
 use host::{EVENT_FOLDERS, EventFormat, Host, Interrupts};
@@ -201,7 +202,7 @@ fn task(raw: &[u8], at: usize) -> Option<NoiseSource> {
 }
 
 fn integer(raw: &[u8], at: usize) -> Option<i32> {
-    Some(i32::from_ne_bytes(raw.get(at..at + 4)?.try_into().ok()?))
+    word(raw, at).map(u32::cast_signed)
 }
 
 #[cfg(test)]

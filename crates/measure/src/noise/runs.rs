@@ -3,11 +3,12 @@
 
 use perf_event::Counter;
 
+use crate::fields::n_lost;
 use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
-    Ring, find_points, lost, open_points, raise_limit_of_files, refused_points, sample,
+    Ring, find_points, open_points, raise_limit_of_files, refused_points, sample,
 };
 use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 use host::{Gap, Host};
@@ -55,7 +56,7 @@ impl RunTracer {
                         });
                         events.extend(found);
                     }
-                    RECORD_LOST => self.names.n_lost += lost(&body),
+                    RECORD_LOST => self.names.n_lost += n_lost(&body),
                     _ => {}
                 }
             }

@@ -5,6 +5,7 @@ use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::fields::{long, n_lost, word};
 use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
@@ -225,7 +226,7 @@ impl CpuBuffers {
                         ),
                     }));
                 }
-                RECORD_LOST => trace.n_lost += lost(&record.to_contiguous()),
+                RECORD_LOST => trace.n_lost += n_lost(&record.to_contiguous()),
                 _ => {}
             }
         }
@@ -242,7 +243,7 @@ fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace
                     trace.events.extend(kind.map(|kind| CpuEvent { time_ns, kind }));
                 }
             }
-            RECORD_LOST => trace.n_lost += lost(&body),
+            RECORD_LOST => trace.n_lost += n_lost(&body),
             _ => {}
         }
     }
@@ -250,15 +251,8 @@ fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace
 
 /// The body of a sample with TIME and RAW: time (u64), size (u32), that many bytes.
 pub(super) fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
-    let time_ns = u64::from_ne_bytes(body.get(..8)?.try_into().ok()?);
-    let n_bytes = u32::from_ne_bytes(body.get(8..12)?.try_into().ok()?) as usize;
-    Some((time_ns, body.get(12..12 + n_bytes)?))
-}
-
-/// The body of a lost record: id (u64), how many (u64).
-pub(super) fn lost(body: &[u8]) -> u64 {
-    let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
-    n.map_or(1, u64::from_ne_bytes)
+    let n_bytes = word(body, 8)? as usize;
+    Some((long(body, 0)?, body.get(12..12 + n_bytes)?))
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::io::{self, Read};
 
 use crate::counting::{COUNTS_CALLS, OF_CALLS, OF_FAULTS};
+use crate::fields::{long, word};
 use crate::jit::JitFunction;
 use crate::sampling::{
     ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
 };
-use crate::stack_copies::long;
 use crate::switches::{
     RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT,
 };
@@ -252,26 +252,13 @@ fn map(body: &[u8]) -> Option<TaskRecord> {
     })
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::{longs, words};
 
     fn entry(kind: u32, misc: u32, body: &[u8]) -> Vec<u8> {
-        let mut out = [kind, misc, body.len() as u32].map(u32::to_ne_bytes).concat();
-        out.extend(body);
-        out
-    }
-
-    fn words(numbers: &[u32]) -> Vec<u8> {
-        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
-    }
-
-    fn longs(numbers: &[u64]) -> Vec<u8> {
-        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
+        [words(&[kind, misc, body.len() as u32]), body.to_vec()].concat()
     }
 
     fn begin() -> Vec<u8> {
@@ -372,7 +359,7 @@ mod tests {
 
     #[test]
     fn damage_is_an_error_and_not_a_huge_allocation() {
-        let file = [u32::MAX; 3].map(u32::to_ne_bytes).concat();
+        let file = words(&[u32::MAX; 3]);
         assert_eq!(next_run(&mut &file[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

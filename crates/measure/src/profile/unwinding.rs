@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use gimli::{CfaRule, Register, RegisterRule};
 
+use crate::fields::long;
 use crate::profile::frame_rules::{FrameRule, FrameRules};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::names::is_file;
@@ -68,8 +69,7 @@ struct CopiedStack<'a> {
 
 impl CopiedStack<'_> {
     fn read(&self, address: u64) -> Option<u64> {
-        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        Some(u64::from_ne_bytes(self.bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+        long(self.bytes, usize::try_from(address.checked_sub(self.start)?).ok()?)
     }
 }
 

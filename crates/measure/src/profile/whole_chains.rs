@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::fields::{word, words};
 use crate::profile::entries::{TaskRecord, next_entry, timed_record};
 use crate::profile::maps::AddressSpaces;
 use crate::profile::unwinding::{Unwinder, UnwoundChain};
@@ -100,8 +101,8 @@ impl ChainKeeper {
             if entry.kind == RECORD_SAMPLE {
                 self.make_whole(&spaces, &mut body);
             }
-            let head = [entry.kind, u32::from(entry.misc), body.len() as u32];
-            self.kept.write_all(&head.map(u32::to_ne_bytes).concat())?;
+            let head = words(&[entry.kind, u32::from(entry.misc), body.len() as u32]);
+            self.kept.write_all(&head)?;
             self.kept.write_all(&body)?;
         }
         Ok(())
@@ -119,9 +120,8 @@ impl ChainKeeper {
     /// Unwinds the copies of a sample, and cuts them off.
     fn unwound(&mut self, spaces: &AddressSpaces, body: &mut Vec<u8>) -> Option<UnwoundChain> {
         let end = chain_end(body)?;
-        let process = body.get(PROCESS_AT..PROCESS_AT + 4)?.try_into().ok()?;
-        let copy = stack_copy(body);
-        let chain = copy.map(|it| self.unwinder.chain(spaces, u32::from_ne_bytes(process), &it));
+        let process = word(body, PROCESS_AT)?;
+        let chain = stack_copy(body).map(|it| self.unwinder.chain(spaces, process, &it));
         body.truncate(end);
         chain
     }
@@ -168,17 +168,10 @@ fn changes(record: TaskRecord) -> Option<TaskRecord> {
 #[expect(clippy::disallowed_methods, reason = "files of the test")]
 mod tests {
     use super::*;
+    use crate::fields::longs;
     use crate::profile::entries::next_run;
     use crate::sampling::RECORD_MMAP2;
     use crate::stack_copies::{PROGRAM_COUNTER, REGISTERS, STACK_POINTER};
-
-    fn words(numbers: &[u32]) -> Vec<u8> {
-        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
-    }
-
-    fn longs(numbers: &[u64]) -> Vec<u8> {
-        numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
-    }
 
     fn entry(kind: u32, body: &[u8]) -> Vec<u8> {
         [words(&[kind, 2, body.len() as u32]), body.to_vec()].concat()
