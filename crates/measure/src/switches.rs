@@ -25,9 +25,9 @@ const CPUS_MAX: usize = 64;
 /// `PERF_RECORD_LOST`.
 pub const RECORD_LOST: u32 = 2;
 /// `PERF_RECORD_COMM`.
-const RECORD_COMM: u32 = 3;
+pub const RECORD_COMM: u32 = 3;
 /// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
-const COMM_EXEC: u16 = 1 << 13;
+pub const COMM_EXEC: u16 = 1 << 13;
 /// `PERF_RECORD_EXIT`.
 pub const RECORD_EXIT: u32 = 4;
 /// `PERF_RECORD_FORK`.

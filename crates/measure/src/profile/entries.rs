@@ -9,14 +9,11 @@ use crate::sampling::{
     ENTRY_HEAD_BYTES, MMAP2_PATH, RECORD_MMAP2, RUN_BEGINS, RUN_COMPILED, RUN_ENDS,
 };
 use crate::switches::{
-    RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH, SWITCH_OUT, SWITCH_OUT_PREEMPT,
+    COMM_EXEC, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH, SWITCH_OUT,
+    SWITCH_OUT_PREEMPT,
 };
 use crate::waiting::OF_WAITING;
 
-/// `PERF_RECORD_COMM`.
-const RECORD_COMM: u32 = 3;
-/// `PERF_RECORD_MISC_COMM_EXEC` of the record header.
-const COMM_EXEC: u16 = 1 << 13;
 /// Longest body of an entry: the kernel's records have a length of u16.
 const BODY_BYTES_MAX: usize = 1 << 16;
 /// Bytes that `sample_id_all` appends to a record other than a sample: process, thread (u32 each), time (u64).
@@ -168,7 +165,8 @@ fn compiled(body: &[u8]) -> Option<(u32, JitFunction)> {
 /// A record with its time; `None` for other kinds, and if it is too short.
 fn record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)> {
     if kind == RECORD_SAMPLE {
-        return sample(body);
+        let (time_ns, process, chain) = sample(body)?;
+        return Some((time_ns, TaskRecord::Sample { process, chain }));
     }
     let time_ns = long(body, body.len().checked_sub(8)?)?;
     let record = match kind {
@@ -193,8 +191,7 @@ fn waiting_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)
     match kind {
         RECORD_SAMPLE => {
             let thread = word(body, 12)?;
-            let (time_ns, record) = sample(body)?;
-            let TaskRecord::Sample { process, chain } = record else { return None };
+            let (time_ns, process, chain) = sample(body)?;
             Some((time_ns, TaskRecord::Leaves { process, thread, chain }))
         }
         RECORD_SWITCH => {
@@ -214,8 +211,7 @@ fn waiting_record(kind: u32, misc: u16, body: &[u8]) -> Option<(u64, TaskRecord)
 /// and the data, with the number of the call after the 8 common bytes (events/raw_syscalls/sys_enter/format in
 /// tracefs).
 fn counted(kind: u32, body: &[u8]) -> Option<(u64, TaskRecord)> {
-    let (time_ns, record) = sample(body)?;
-    let TaskRecord::Sample { process, chain } = record else { return None };
+    let (time_ns, process, chain) = sample(body)?;
     let what = match kind.checked_sub(OF_CALLS) {
         None => CountedEvent::PageFault,
         Some(_) => {
@@ -226,8 +222,9 @@ fn counted(kind: u32, body: &[u8]) -> Option<(u64, TaskRecord)> {
     Some((time_ns, TaskRecord::Counted { process, what, chain }))
 }
 
-/// Address (u64), process, thread (u32 each), time, number of addresses (u64 each), the addresses.
-fn sample(body: &[u8]) -> Option<(u64, TaskRecord)> {
+/// Time, process and call chain of a sample: address (u64), process, thread (u32 each), time, number of addresses (u64
+/// each), the addresses.
+fn sample(body: &[u8]) -> Option<(u64, u32, Vec<u64>)> {
     let (ip, process, time_ns) = (long(body, 0)?, word(body, 8)?, long(body, 16)?);
     let n = usize::try_from(long(body, 24)?).ok()?;
     let addresses = body.get(32..)?.chunks_exact(8).take(n);
@@ -235,7 +232,7 @@ fn sample(body: &[u8]) -> Option<(u64, TaskRecord)> {
     if chain.is_empty() {
         chain.push(ip);
     }
-    Some((time_ns, TaskRecord::Sample { process, chain }))
+    Some((time_ns, process, chain))
 }
 
 /// Process, thread (u32 each), address, length, offset (u64 each), 24 bytes that name the file, protection, flags (u32
