@@ -1,7 +1,6 @@
 //! Makes a profile from samples and a record.
 #![expect(clippy::disallowed_methods, reason = "reads the samples")]
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
@@ -65,7 +64,7 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
 
 fn scripts(argv: &[String]) -> BTreeSet<String> {
     let names = argv.iter().flat_map(|word| word.split_ascii_whitespace()).map(file_name);
-    names.filter(|name| name.ends_with(".py")).map(Cow::into_owned).collect()
+    names.filter(|name| name.ends_with(".py")).map(str::to_owned).collect()
 }
 
 /// The files that some arms have and others lack.

@@ -1,7 +1,5 @@
 //! Function names: demangled, and the same in two builds of a program.
 
-use std::borrow::Cow;
-
 use syscalls::Sysno;
 
 /// Suffixes of GCC and LLVM for copies and parts of a function, before a number.
@@ -60,10 +58,10 @@ pub fn system_call(number: u64) -> Option<&'static str> {
     Some(Sysno::new(usize::try_from(number).ok()?)?.name())
 }
 
-pub fn file_name(path: &str) -> Cow<'_, str> {
+pub fn file_name(path: &str) -> &str {
     let name = path.rsplit('/').next().filter(|name| !name.is_empty());
     // The kernel adds this to the path of a removed file.
-    Cow::Borrowed(name.unwrap_or(path).trim_end_matches(" (deleted)"))
+    name.unwrap_or(path).trim_end_matches(" (deleted)")
 }
 
 #[cfg(test)]

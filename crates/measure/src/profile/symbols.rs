@@ -275,7 +275,7 @@ impl DebugInformation {
                 break;
             };
             let line =
-                frame.location.and_then(|it| Some((file_name(it.file?).into_owned(), it.line?)));
+                frame.location.and_then(|it| Some((file_name(it.file?).to_owned(), it.line?)));
             functions.push(FunctionAt { name: readable(&name), line });
             if functions.len() > DEPTH_MAX {
                 break;

@@ -91,7 +91,7 @@ struct CodePlace {
 impl FunctionTable {
     /// A table for arms with these programs, which map these files.
     pub fn new(programs: &[&str], mut files_of_arms: Vec<BTreeSet<String>>) -> Self {
-        let own = programs.iter().map(|program| file_name(program).into_owned()).collect();
+        let own = programs.iter().map(|program| file_name(program).to_owned()).collect();
         let in_all = files_of_arms.iter().cloned().reduce(|all, it| &all & &it).unwrap_or_default();
         files_of_arms.iter_mut().for_each(|files| *files = &*files - &in_all);
         Self { own, files_of_arms, ..Self::default() }
@@ -296,7 +296,7 @@ impl FunctionTable {
         let symbols = self.files[file as usize].symbols();
         let (found, code_bytes) =
             (symbols.functions_at(offset, shows_inlined), symbols.code_bytes(offset));
-        let library = file_name(&path).into_owned();
+        let library = file_name(&path).to_owned();
         let line = found.first().and_then(|it| it.line.clone());
         let named =
             found.into_iter().map(|it| self.function(it.name, &library, FunctionOrigin::User));
