@@ -1,6 +1,7 @@
 //! One child: the wait for its end, and its row.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -142,9 +143,9 @@ fn is_of_terminal(signal: i32) -> bool {
     matches!(signal, libc::SIGTTIN | libc::SIGTTOU)
 }
 
-pub fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
-    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+/// Becomes readable when the process ends. `None` before Linux 5.3.
+pub fn pidfd(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
 #[cfg(test)]

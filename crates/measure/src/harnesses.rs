@@ -11,9 +11,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::child_run::pidfd;
 use crate::programs;
 use crate::supervised::wait_for;
 use crate::value::as_user;
@@ -272,10 +273,11 @@ fn text_in(file: &mut File) -> Result<Vec<u8>, String> {
 
 /// Waits for the end of a program, up to a limit.
 fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
-    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+    let pid = child.id().cast_signed();
+    let pidfd = pidfd(pid);
     let deadline = Instant::now() + limit;
     loop {
-        if sys::has_exited(child.id().cast_signed()) {
+        if sys::has_exited(pid) {
             return Ok(true);
         }
         let left = deadline.saturating_duration_since(Instant::now());

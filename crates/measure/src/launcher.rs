@@ -333,7 +333,7 @@ impl LauncherLoop {
     ) -> ChildRun {
         let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
         if !pipes.is_empty() {
-            let pidfd = pidfd(launched.pid).ok();
+            let pidfd = pidfd(launched.pid);
             let pidfd = pidfd.as_ref().map(|pidfd| pidfd.as_fd());
             let has_ended = || has_ended_or_stopped(launched.pid);
             while pipes

@@ -13,10 +13,9 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stats::Stream;
 
-use crate::child_run::has_ended_or_stopped;
+use crate::child_run::{has_ended_or_stopped, pidfd};
 use crate::clock::monotonic_ns;
 use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
 use crate::fields::{long, longs, n_lost, word, words};
@@ -169,9 +168,8 @@ impl Sampling {
         if let Some(jit) = &mut self.jit {
             jit.add_process(pid.cast_unsigned());
         }
-        let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         // Without a pidfd the caller waits, and whatever does not fit into the buffers is lost.
-        let Some(pidfd) = pidfd else { return };
+        let Some(pidfd) = pidfd(pid) else { return };
         let every = if self.counting.is_on() { &DRAIN_COUNTS_EVERY } else { &DRAIN_EVERY };
         let mut can_wait_for_rings = true;
         while !has_ended_or_stopped(pid) {

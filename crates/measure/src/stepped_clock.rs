@@ -20,8 +20,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::child_run::pidfd;
 use crate::supervised::{exit_code, wait_for};
 use host::sys::{self, CallListener, StoppedCall};
 use host::terminal;
@@ -76,7 +76,7 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
     // The command holds the other end of the socket.
     drop(command);
     let listener = CallListener::receive(&ours).context(refused)?.context(refused)?;
-    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+    let ended = pidfd(child.id().cast_signed());
     let mut clock = SteppedClock::start();
     loop {
         let mut fds = vec![PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];

@@ -14,9 +14,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use crate::child_run::pidfd;
 use crate::programs;
 use crate::signal_pipe::SignalPipe;
 use host::{
@@ -143,8 +144,7 @@ pub fn wait(
     mut drain: impl FnMut(),
     mut look: impl FnMut() -> Result<()>,
 ) -> Result<ExitStatus> {
-    let pid = Pid::from_child(child);
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    let pidfd = pidfd(child.id().cast_signed());
     loop {
         if let Some(status) = child.try_wait().context("cannot wait for the command")? {
             return Ok(status);
@@ -154,7 +154,7 @@ pub fn wait(
         wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
         if !fds[0].revents().is_empty() {
             drain();
-            kill_process(pid, Signal::TERM).ok();
+            kill_process(Pid::from_child(child), Signal::TERM).ok();
         }
         look()?;
     }

@@ -135,7 +135,7 @@ fn ended(
     survivors: Option<&mut SurvivorWatch>,
 ) {
     let end_ns = monotonic_ns().saturating_add(request.timeout_ns);
-    let handle = pidfd(pid).ok();
+    let handle = pidfd(pid);
     while !sys::has_exited(pid) {
         if monotonic_ns() > end_ns {
             facts.timed_out = true;

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 
+use crate::child_run::pidfd;
 use crate::worker::failure::OutputTail;
 use crate::worker::output::WorkerOutput;
 use host::sys;
@@ -124,8 +125,4 @@ fn reap(pid: i32) -> Option<i32> {
 fn is_readable(fd: &OwnedFd) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&at_once)).is_ok_and(|n_ready| n_ready > 0)
-}
-
-fn pidfd(pid: i32) -> Option<OwnedFd> {
-    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
