@@ -12,7 +12,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::clock::monotonic_ns;
 use crate::interrupt::Interrupt;
-use crate::worker::failure::AnswerFault;
+use crate::worker::failure::{AnswerFault, FailureCause, shown};
 use crate::worker::process::WorkerProcess;
 
 /// Most bytes of a line, including the newline.
@@ -58,6 +58,25 @@ pub enum ChannelError {
     Interrupted,
     Rubbish(Vec<u8>, AnswerFault),
     System(Errno),
+}
+
+impl ChannelError {
+    /// The failure for a missing answer. `gone` asks for how the process ended.
+    pub fn into_cause(
+        self,
+        limit: Option<Duration>,
+        gone: impl FnOnce() -> FailureCause,
+    ) -> FailureCause {
+        match self {
+            Self::Gone => gone(),
+            Self::TimedOut => FailureCause::TimedOut(limit.unwrap_or_default()),
+            Self::Interrupted => FailureCause::Interrupted,
+            Self::Rubbish(line, why) => FailureCause::Rubbish { line: shown(&line), why },
+            Self::System(error) => {
+                FailureCause::System { what: "talk to it", errno: error.raw_os_error() }
+            }
+        }
+    }
 }
 
 /// Events that ended a wait; none after a periodic wake-up.

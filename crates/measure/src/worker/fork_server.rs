@@ -75,17 +75,7 @@ impl ForkServer {
         drop(theirs);
         let line = answer.map_err(|broken| {
             self.lost.set(true);
-            failed(match broken {
-                ChannelError::Gone => FailureCause::Died { exit: None },
-                ChannelError::TimedOut => FailureCause::TimedOut(limit.unwrap_or_default()),
-                ChannelError::Interrupted => FailureCause::Interrupted,
-                ChannelError::Rubbish(line, why) => {
-                    FailureCause::Rubbish { line: failure::shown(&line), why }
-                }
-                ChannelError::System(error) => {
-                    FailureCause::System { what: "talk to it", errno: error.raw_os_error() }
-                }
-            })
+            failed(broken.into_cause(limit, || FailureCause::Died { exit: None }))
         })?;
         if let Some(text) = answer::error(&line) {
             return Err(failed(FailureCause::ErrorAnswer(text)));

@@ -252,26 +252,15 @@ impl Worker {
         broken: ChannelError,
         limit: Option<Duration>,
     ) -> WorkerFailure {
-        let what = match broken {
-            ChannelError::Interrupted => FailureCause::Interrupted,
-            ChannelError::TimedOut => FailureCause::TimedOut(limit.unwrap_or_default()),
-            ChannelError::Rubbish(line, why) => return self.rubbish(request, &line, why),
-            ChannelError::System(error) => {
-                FailureCause::System { what: "talk to it", errno: error.raw_os_error() }
-            }
-            ChannelError::Gone => {
-                let limits = WaitLimits::new(Some(EXIT_LIMIT), None);
-                if wait_for_end(&mut self.process, &limits) == Ok(true) {
-                    self.how_it_died()
-                } else {
-                    FailureCause::HungUp
-                }
-            }
-        };
+        let what = broken.into_cause(limit, || self.how_it_died());
         self.end_by(request, what)
     }
 
     fn how_it_died(&mut self) -> FailureCause {
+        let limits = WaitLimits::new(Some(EXIT_LIMIT), None);
+        if wait_for_end(&mut self.process, &limits) != Ok(true) {
+            return FailureCause::HungUp;
+        }
         let exit = self.process.finish();
         match exit {
             Some(status)
