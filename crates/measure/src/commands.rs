@@ -279,12 +279,6 @@ pub(super) fn has_own_file(arm: &Arm) -> bool {
     arm.counted.is_some() || arm.value.as_ref().is_some_and(ValueRule::has_own_file)
 }
 
-/// The variables that a process of this user inherits.
-pub(super) fn inherited_environment(run_as: Option<&User>) -> Vec<(Bytes, Bytes)> {
-    let inherited = host::environment_for(run_as).into_iter();
-    inherited.map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
-}
-
 fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {
     let is_set = |name: &OsString| set.iter().any(|(other, _)| name.as_bytes() == other.as_bytes());
     let kept = inherited.iter().filter(|(name, _)| !is_set(name));

@@ -9,7 +9,7 @@ use host::sys::CStrings;
 /// Variables with the number of the run. The second is hyperfine's.
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
 /// Variable that seeds Python's hashes (docs.python.org, "PYTHONHASHSEED").
-const HASH_SEED: &str = "PYTHONHASHSEED";
+pub const HASH_SEED: &str = "PYTHONHASHSEED";
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 /// Name of the padding variable if a run must not know that it is measured.
 const PLAIN_PADDING_VARIABLE: &str = "PADDING";

@@ -1,16 +1,17 @@
 //! The worker processes of one benchmark: their start, and the requests before the first slice.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use stats::Stream;
 
 use crate::clock::monotonic_ns;
-use crate::commands::inherited_environment;
-use crate::prepared::{PADDING_VARIABLE, c_string};
+use crate::prepared::{HASH_SEED, PADDING_VARIABLE, c_string};
 use crate::programs;
 use crate::slices::{SliceError, WorkerFactory};
 use crate::wire::Bytes;
 use crate::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
+use host::environment_for;
 use host::sys::{Attributes, CpuMask, User};
 use model::values::Gc;
 use record::plan::workers::Workers;
@@ -19,7 +20,6 @@ use record::schedule::Step;
 
 /// Separates the stream of hash seeds from the schedule's streams.
 const HASH_STREAM: u64 = 0x94d0_49bb_1331_11eb;
-const HASH_SEED: &str = "PYTHONHASHSEED";
 /// Turns of the empty loop per request: about 50 µs of CPython.
 const EMPTY_LOOPS: u64 = 10_000;
 /// Tries of the empty loop; the shortest counts.
@@ -133,7 +133,7 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, WorkerFailure> {
 
 /// The launch of a step's worker. All arms of a block have the same environment; each block has another.
 fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) -> WorkerLaunch {
-    let inherited = inherited_environment(run_as);
+    let inherited = environment_for(run_as);
     let arm = &plan.arms[step.arm as usize];
     let is_inherited = |name: &[u8]| {
         let Some(wanted) = &workers.inherit else { return true };
@@ -141,14 +141,10 @@ fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) ->
         is_usual || wanted.iter().any(|wanted| wanted.as_bytes() == name)
     };
     let own = plan.process.environment_of(arm);
-    let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED.as_bytes())
+    let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED)
         || own.iter().any(|(name, _)| name == HASH_SEED);
-    let is_set = |name: &[u8]| own.iter().any(|(other, _)| other.as_bytes() == name);
-    let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name) && !is_set(name));
-    let mut environment: Vec<Bytes> =
-        kept.map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect();
-    let set = own.iter();
-    environment.extend(set.map(|(name, value)| format!("{name}={value}").into_bytes()));
+    let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name.as_bytes()));
+    let mut environment = environment(kept, &own);
     if !has_hash_seed {
         environment.push(format!("{HASH_SEED}={}", hash_seed(plan.seed, step)).into_bytes());
     }
@@ -180,16 +176,21 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
     arm.directory(block).map(|directory| c_string(directory.as_bytes()))
 }
 
+/// The inherited variables that an arm does not set, and its own.
+fn environment(
+    inherited: impl IntoIterator<Item = (OsString, OsString)>,
+    own: &[(String, String)],
+) -> Vec<Bytes> {
+    let is_set = |name: &OsString| own.iter().any(|(other, _)| name == other.as_str());
+    let kept = inherited.into_iter().filter(|(name, _)| !is_set(name));
+    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    kept.chain(own.iter().map(|(name, value)| format!("{name}={value}").into_bytes())).collect()
+}
+
 pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaunch {
-    let inherited = inherited_environment(run_as).into_iter();
-    let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
-    let set = program.environment.iter();
-    let is_set = |name: &[u8]| set.clone().any(|(other, _)| other.as_bytes() == name);
-    let inherited: Vec<_> = inherited.filter(|(name, _)| !is_set(name)).collect();
-    let set = set.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     WorkerLaunch {
         argv: argv(program, None),
-        environment: set.chain(inherited).map(entry).collect(),
+        environment: environment(environment_for(run_as), &program.environment),
         attributes: Attributes { directory: directory(program, None), ..Attributes::default() },
     }
 }
