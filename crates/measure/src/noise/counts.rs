@@ -129,14 +129,10 @@ fn increases_on(
 /// Column `steal` of /proc/stat (proc_stat(5)).
 fn steal(text: &str) -> HashMap<usize, u64> {
     let of_line = |line: &str| {
-        let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
-        let cpu = fields.next()?.parse().ok()?;
-        let ticks: u64 = fields.nth(7)?.parse().ok()?;
         // The line for all CPUs has no number after `cpu`.
-        line.as_bytes()
-            .get(3)
-            .is_some_and(u8::is_ascii_digit)
-            .then_some((cpu, ticks * STAT_TICK_NS))
+        let (cpu, times) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let ticks: u64 = times.split_ascii_whitespace().nth(7)?.parse().ok()?;
+        Some((cpu.parse().ok()?, ticks * STAT_TICK_NS))
     };
     text.lines().filter_map(of_line).collect()
 }
