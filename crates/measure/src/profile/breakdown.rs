@@ -333,9 +333,7 @@ fn counts(blocks: &BlockRuns<'_>) -> Vec<CountPart> {
     let count = |name, value: &dyn Fn(&ProfiledRun) -> f64| {
         let column = blocks.column(value);
         let is_different = column.len() > 1 && {
-            let differences: Vec<f64> =
-                column[1].iter().zip(&column[0]).map(|(b, a)| b - a).collect();
-            let one = PairedDifferences::new(vec![differences]);
+            let one = PairedDifferences::new(vec![estimates(&column)]);
             one.is_ok_and(|it| it.adjusted_p(N_LABELINGS, profile.seed)[0] <= profile.alpha)
         };
         CountPart { name, means: column.iter().map(|it| mean(it)).collect(), is_different }
