@@ -44,6 +44,12 @@ impl Process {
         Self::read_at(host, &format!("proc/{pid}"))
     }
 
+    /// Every visible process of the machine, with its number.
+    pub fn all(host: &Host) -> impl Iterator<Item = (u32, Self)> {
+        let pids = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+        pids.filter_map(move |pid| Some((pid, Self::read(host, pid)?)))
+    }
+
     /// Reads a process. Errors: the kernel's error, or the file is not as proc_pid_stat(5) says.
     pub(super) fn try_read(host: &Host, pid: u32) -> io::Result<Self> {
         let stat = host.try_read(format!("proc/{pid}/stat").as_ref(), READ_BYTES_MAX)?;

@@ -246,9 +246,8 @@ fn execute(words: &[String], arm: &Arm, asker: Asker<'_>) -> Result<Answer, Pros
 /// Kills a process and its descendants, except for orphans.
 fn kill_with_descendants(root: u32) {
     let host = Host::new("/");
-    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let parents: Vec<(u32, u32)> =
-        numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?.parent))).collect();
+        Process::all(&host).map(|(pid, process)| (pid, process.parent)).collect();
     let mut pids = vec![root];
     let mut next = 0;
     while let Some(&parent) = pids.get(next) {

@@ -279,9 +279,7 @@ fn children() -> BTreeMap<u32, Process> {
         return BTreeMap::new();
     }
     let host = Host::new("/");
-    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
-    let all = numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?)));
-    all.filter(|(_, process)| process.parent == std::process::id()).collect()
+    Process::all(&host).filter(|(_, process)| process.parent == std::process::id()).collect()
 }
 
 /// The children of this process's first thread. The list is cheap, but may lack some while others end

@@ -111,7 +111,6 @@ fn enabled(host: &Host) -> Vec<String> {
 
 /// The name of a running daemon that executes crontabs.
 fn cron_process(host: &Host) -> Option<String> {
-    let pids = host.list("proc").into_iter().filter_map(|name| name.parse().ok());
-    let names = pids.filter_map(|pid| Some(Process::read(host, pid)?.name));
+    let names = Process::all(host).map(|(_, process)| process.name);
     names.into_iter().find(|name| CRON_SERVICES.contains(&name.as_str()))
 }

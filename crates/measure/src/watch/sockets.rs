@@ -89,9 +89,8 @@ fn listeners(table: &str, port: u16) -> Vec<u64> {
 /// Whether a process of this run has one of these sockets open.
 fn is_ours(inodes: &BTreeSet<u64>) -> bool {
     let host = Host::new("/");
-    let numbers = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let parents: BTreeMap<u32, u32> =
-        numbers.filter_map(|pid| Some((pid, Process::read(&host, pid)?.parent))).collect();
+        Process::all(&host).map(|(pid, process)| (pid, process.parent)).collect();
     let own = std::process::id();
     let is_descendant = |mut pid: u32| {
         for _ in 0..parents.len() {
