@@ -75,7 +75,6 @@ impl ProbeSchedule {
         Self { next_ns: (is_wanted && sys::probe_core().is_some()).then_some(0) }
     }
 
-    /// The columns of the probes.
     pub fn metrics(&self) -> &'static [Metric] {
         if self.next_ns.is_some() { &[Metric::OneChainNs, Metric::FourChainsNs] } else { &[] }
     }

@@ -47,7 +47,6 @@ pub fn can_count_instructions() -> Result<(), String> {
 }
 
 impl Counters {
-    /// No events.
     pub fn none() -> Self {
         Self { counters: Vec::new(), switches: None, is_stale: true, _anchor: None }
     }
@@ -83,7 +82,6 @@ impl Counters {
         (Self { counters, switches, is_stale: true, _anchor: anchor }, gaps)
     }
 
-    /// The metrics that rows will have.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics: Vec<_> = self.counters.iter().map(|open| open.metric).collect();
         if self.switches.is_some() {

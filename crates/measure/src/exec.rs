@@ -155,7 +155,6 @@ impl<'a> ExecRunner<'a> {
         }
     }
 
-    /// Runs a part of the jobs of some steps.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
             Ok((batch, origins)) => {

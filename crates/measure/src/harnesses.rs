@@ -109,7 +109,6 @@ pub struct BenchmarkList {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuTime {
     pub all_ns: u64,
-    /// The kernel's part.
     pub system_ns: u64,
 }
 

@@ -28,7 +28,6 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts to catch signals.
     pub fn catch() -> Result<Self> {
         // An ignored signal stays ignored, as nohup(1) expects.
         let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]

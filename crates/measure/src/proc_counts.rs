@@ -29,7 +29,6 @@ impl CpuTimes {
         Some(Self { ran_ns, waited_ns })
     }
 
-    /// The times since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
@@ -46,7 +45,6 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// The waits since an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),

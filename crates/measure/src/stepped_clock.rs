@@ -121,7 +121,6 @@ impl SteppedClock {
         Self { random: Stream::new(0), n_readings: 0, begins_s: HashMap::new() }
     }
 
-    /// Answers a reading.
     fn answer(&mut self, listener: &CallListener, call: StoppedCall) -> std::io::Result<()> {
         if call.number == libc::SYS_getrandom {
             return self.answer_getrandom(listener, call);

@@ -111,7 +111,6 @@ pub struct Command {
     pub stderr: StderrTarget,
     /// The exit statuses that count as success, a signal as 128 + its number. `None`: every exit, timeouts included.
     pub accept: Option<Vec<i32>>,
-    /// How to find the run's value.
     pub value: Option<ValueTask>,
     /// How to count the instructions of each run, if not by an event of all runs.
     pub count: Option<CountTask>,
@@ -222,11 +221,7 @@ pub enum BatchStop {
         stderr: Bytes,
     },
     /// The child failed before it executed the program.
-    Launch {
-        /// The step that failed.
-        stage: Stage,
-        errno: i32,
-    },
+    Launch { stage: Stage, errno: i32 },
     /// The row could not be appended.
     Record { error: String, line: Bytes },
 }

@@ -18,7 +18,6 @@ pub struct RunEvent {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEventKind {
-    /// A context switch from one thread to another.
     Switch {
         from: u32,
         /// Whether the kernel preempted that thread.

@@ -83,7 +83,6 @@ pub struct CpuMeasurements<'a> {
     pub counted: CpuCounts,
 }
 
-/// Combines the measurements of a CPU.
 pub fn combine(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();

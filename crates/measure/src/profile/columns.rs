@@ -18,7 +18,6 @@ pub struct BlockRuns<'a> {
     pub profile: &'a Profile,
     /// Sampled blocks, in order.
     pub sampled: Vec<Vec<&'a ProfiledRun>>,
-    /// Blocks that were not sampled.
     pub unsampled: Vec<Vec<&'a ProfiledRun>>,
     /// Blocks whose events were all counted.
     pub counted: Vec<Vec<&'a ProfiledRun>>,

@@ -40,7 +40,6 @@ pub(super) struct TeamWorker {
     pub(super) worker: Worker,
     pub(super) empty_loop_ps: Option<u64>,
     pub(super) is_jit: bool,
-    /// Whether the benchmark times itself.
     pub(super) has_own_timer: bool,
     collects: bool,
 }

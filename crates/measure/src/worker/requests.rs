@@ -50,7 +50,6 @@ impl Worker {
         self.lines("list", None, answer::benchmark)
     }
 
-    /// Chooses the benchmark to run.
     pub fn select(&mut self, name: &str) -> Result<(), WorkerFailure> {
         self.ok(&format!("select {}", text::escape(name)), b"", None)
     }
