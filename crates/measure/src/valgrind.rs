@@ -7,7 +7,7 @@
 mod functions;
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -141,12 +141,12 @@ impl CountTask {
     }
 
     fn counted(&self) -> Result<Counted, Uncounted> {
-        let all = self.texts(COUNT)?;
+        let all = self.counts(COUNT)?;
         let sum = self.sum(&all)?;
         if self.half.is_none() {
             return Ok(Counted { instructions: sum, system_calls: None, left_out: None });
         }
-        let half = self.texts(HALF)?;
+        let half = self.counts(HALF)?;
         let of_half = self.sum(&half)?;
         let refused = |why: &str| Uncounted { why: why.into(), said: String::new() };
         let readings = self.n_readings(COUNT).zip(self.n_readings(HALF));
@@ -174,12 +174,9 @@ impl CountTask {
 
     /// The system calls of the processes with this prefix; `None` if none is listed.
     fn n_calls(&self, prefix: &str) -> Option<u64> {
-        let texts = self.files(&[LOG, prefix].concat()).into_iter();
-        let texts = texts.map(|file| read_whole(&file).ok());
-        let texts: Vec<Vec<u8>> = texts.collect::<Option<_>>()?;
-        let texts = texts.iter().map(|text| String::from_utf8_lossy(text));
         let (mut n, mut is_listed) = (0, false);
-        for text in texts {
+        for text in self.texts(&[LOG, prefix].concat()) {
+            let text = text.ok()?;
             let calls = text.lines().filter_map(call).inspect(|_| is_listed = true);
             n += calls.filter(|call| !(self.has_runtime && is_of_runtime(call))).count() as u64;
         }
@@ -194,20 +191,16 @@ impl CountTask {
     }
 
     /// The files of counts with this prefix.
-    fn texts(&self, prefix: &str) -> Result<Vec<String>, Uncounted> {
-        let files = self.files(prefix);
-        if files.is_empty() {
+    fn counts(&self, prefix: &str) -> Result<Vec<String>, Uncounted> {
+        let texts = self.texts(prefix);
+        if texts.is_empty() {
             return Err(self.failed("valgrind wrote no count"));
         }
-        let is_there = |read: &std::io::Result<Vec<u8>>| {
-            !read.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        let is_there = |text: &io::Result<String>| {
+            !text.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
         };
-        let read = files.iter().map(|file| read_whole(file)).filter(is_there);
-        let text = |read: std::io::Result<Vec<u8>>| {
-            let text = read.map_err(|error| self.failed(&reason(error)))?;
-            Ok(String::from_utf8_lossy(&text).into_owned())
-        };
-        read.map(text).collect()
+        let there = texts.into_iter().filter(is_there);
+        there.map(|text| text.map_err(|error| self.failed(&reason(error)))).collect()
     }
 
     fn sum(&self, texts: &[String]) -> Result<u64, Uncounted> {
@@ -227,10 +220,13 @@ impl CountTask {
     }
 
     fn said_here(&self) -> String {
-        let texts = self.files(LOG).into_iter().filter_map(|file| read_whole(&file).ok());
-        let texts: Vec<String> =
-            texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect();
-        texts.iter().find_map(|text| last_line(text)).unwrap_or_default()
+        let mut texts = self.texts(LOG).into_iter().flatten();
+        texts.find_map(|text| last_line(&text)).unwrap_or_default()
+    }
+
+    fn texts(&self, prefix: &str) -> Vec<io::Result<String>> {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        self.files(prefix).iter().map(|file| read_whole(file).map(text)).collect()
     }
 
     fn files(&self, prefix: &str) -> Vec<PathBuf> {
