@@ -191,19 +191,16 @@ impl Profile {
 
     /// Whether every number of an arm, a function or a chain exists.
     fn is_sound(&self) -> bool {
+        let has_function = |number: u32| (number as usize) < self.functions.len();
+        let has_stack = |number: u32| (number as usize) < self.stacks.len();
         let is_run = |run: &ProfiledRun| {
-            let is_known = |(stack, _): &(u32, u32)| (*stack as usize) < self.stacks.len();
-            let is_chain = |(stack, _): &(u32, u64)| (*stack as usize) < self.stacks.len();
-            let is_function =
-                |(function, _): &(u32, u64)| (*function as usize) < self.functions.len();
             (run.arm as usize) < self.arms.len()
-                && run.samples.iter().all(is_known)
-                && run.waits.iter().flatten().all(is_function)
-                && run.events.iter().flat_map(|it| &it.chains).all(is_chain)
+                && run.samples.iter().all(|it| has_stack(it.0))
+                && run.waits.iter().flatten().all(|it| has_function(it.0))
+                && run.events.iter().flat_map(|it| &it.chains).all(|it| has_stack(it.0))
         };
-        let is_stack = |stack: &Vec<u32>| {
-            !stack.is_empty() && stack.iter().all(|&it| (it as usize) < self.functions.len())
-        };
+        let is_stack =
+            |stack: &Vec<u32>| !stack.is_empty() && stack.iter().all(|&it| has_function(it));
         let is_alpha = self.alpha > 0.0 && self.alpha < 1.0;
         let is_ours = self.format == FORMAT && is_alpha && !self.arms.is_empty();
         is_ours && self.stacks.iter().all(is_stack) && self.runs.iter().all(is_run)
