@@ -25,7 +25,7 @@ pub const EXTENSION: &str = "profile";
 const BYTES_MAX: u64 = 1 << 30;
 
 /// Where the time of each run of a session went.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     format: String,
     version: u32,
@@ -148,14 +148,8 @@ impl Profile {
             arms,
             alpha,
             seed,
-            has_kernel: false,
-            counts_system_calls: false,
             period_ns,
-            n_samples: 0,
-            n_whole_chains: 0,
-            functions: Vec::new(),
-            stacks: Vec::new(),
-            runs: Vec::new(),
+            ..Self::default()
         }
     }
 
