@@ -30,6 +30,13 @@ struct Task {
     slept: Option<[Clocks; 2]>,
 }
 
+impl Task {
+    /// A task that was on no CPU yet.
+    fn new(state: TaskState, maker: u32, process: u32, since: Clocks) -> Self {
+        Self { state, cpu: usize::MAX, maker, process, ran_ns: 0, since, slept: None }
+    }
+}
+
 /// Time so far in which …
 #[derive(Clone, Copy, Debug, Default)]
 struct Clocks {
@@ -79,15 +86,7 @@ pub struct RunTasks {
 impl RunTasks {
     pub fn new(run: TracedRun) -> Self {
         let clocks = Clocks { now_ns: run.started_ns, ..Clocks::default() };
-        let first = Task {
-            state: TaskState::Running,
-            cpu: usize::MAX,
-            maker: 0,
-            process: run.first,
-            ran_ns: 0,
-            since: clocks,
-            slept: None,
-        };
+        let first = Task::new(TaskState::Running, 0, run.first, clocks);
         Self {
             run,
             tasks: HashMap::from([(run.first, first)]),
@@ -151,16 +150,8 @@ impl RunTasks {
         if let TaskEventKind::Made { maker, process } = event.kind {
             if self.tasks.contains_key(&maker) {
                 self.totals.n_tasks += 1;
-                let made = Task {
-                    state: TaskState::Ready { is_preempted: false },
-                    cpu: usize::MAX,
-                    maker,
-                    process,
-                    ran_ns: 0,
-                    since: self.clocks,
-                    slept: None,
-                };
-                self.enter(event.thread, made);
+                let state = TaskState::Ready { is_preempted: false };
+                self.enter(event.thread, Task::new(state, maker, process, self.clocks));
             }
             return;
         }
@@ -234,9 +225,9 @@ impl RunTasks {
     }
 
     fn is_woken(&mut self, event: &TaskEvent, before: Task) {
-        let is_own =
-            matches!(event.kind, TaskEventKind::WokenBy(waker) if self.tasks.contains_key(&waker));
-        if let (true, TaskEventKind::WokenBy(waker)) = (is_own, event.kind) {
+        if let TaskEventKind::WokenBy(waker) = event.kind
+            && self.tasks.contains_key(&waker)
+        {
             return self.is_woken_by(waker, before);
         }
         let slept = Some([before.since, self.clocks]);
