@@ -112,18 +112,16 @@ impl Points {
 
     /// The event of a raw record for the trace of one loop, whose thread is `own`.
     pub fn event_kind(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<CpuEventKind> {
-        Some(match self.point(raw)? {
-            Point::Switch { thread, .. } if integer(raw, *thread)? == own => {
-                CpuEventKind::Switch(None)
-            }
-            Point::Switch { name, .. } => {
-                CpuEventKind::Switch(Some(trace.index_of(task(raw, *name)?)))
-            }
-            Point::Fork { .. } => return None,
-            Point::Edge { is_entry, of } => {
-                let source = trace.index_of(self.source(of, raw)?);
-                if *is_entry { CpuEventKind::Enter(source) } else { CpuEventKind::Exit(source) }
-            }
+        if let Point::Switch { thread, .. } = self.point(raw)?
+            && integer(raw, *thread)? == own
+        {
+            return Some(CpuEventKind::Switch(None));
+        }
+        Some(match self.run_event_kind(raw, trace)? {
+            RunEventKind::Switch { to_source, .. } => CpuEventKind::Switch(Some(to_source)),
+            RunEventKind::Enter(source) => CpuEventKind::Enter(source),
+            RunEventKind::Exit(source) => CpuEventKind::Exit(source),
+            RunEventKind::Fork { .. } => return None,
         })
     }
 
