@@ -10,7 +10,7 @@ use crate::prepared::{HASH_SEED, PADDING_VARIABLE, c_string};
 use crate::programs;
 use crate::slices::{SliceError, WorkerFactory};
 use crate::wire::Bytes;
-use crate::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
+use crate::worker::{RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
 use host::environment_for;
 use host::sys::{Attributes, CpuMask, User};
 use model::values::Gc;
@@ -90,12 +90,12 @@ impl TeamWorker {
         let mut empty_loop_ps = None;
         match (source, benchmark) {
             (Some(source), _) => {
-                worker.source(CodePart::Statement, "pass")?;
+                worker.source("statement", "pass")?;
                 worker.compile(1)?;
                 empty_loop_ps = Some(empty_loop_ps_of(&mut worker)?);
-                worker.source(CodePart::Setup, &source.setup)?;
-                worker.source(CodePart::Statement, &source.statement)?;
-                worker.source(CodePart::Teardown, &source.teardown)?;
+                worker.source("setup", &source.setup)?;
+                worker.source("statement", &source.statement)?;
+                worker.source("teardown", &source.teardown)?;
                 worker.compile(source.duplicate.into())?;
             }
             (None, Some(name)) if !plan.is_forked() => worker.select(name)?,

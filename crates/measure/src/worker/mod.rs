@@ -39,7 +39,7 @@ use process::WorkerProcess;
 pub use answer::{WorkerBenchmark, WorkerFacts};
 pub use failure::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 pub use fork_server::ForkServer;
-pub use requests::{CodePart, requests_of_a_run};
+pub use requests::requests_of_a_run;
 pub use slice::Slice;
 
 /// The argument that makes a program a worker.

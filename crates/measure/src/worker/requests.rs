@@ -11,13 +11,6 @@ use record::plan::Arm;
 /// Most bytes of all lines of one answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodePart {
-    Setup,
-    Statement,
-    Teardown,
-}
-
 /// All requests of a process that runs an arm's benchmark once, in so many loops. The process reads them from a file.
 pub fn requests_of_a_run(arm: &Arm, gc: Gc, loops: u64) -> Vec<u8> {
     let mut lines = Vec::new();
@@ -54,13 +47,8 @@ impl Worker {
         self.ok(&format!("select {}", text::escape(name)), b"", None)
     }
 
-    /// Sends a part of the code; only to a worker with the fact `source`.
-    pub fn source(&mut self, part: CodePart, code: &str) -> Result<(), WorkerFailure> {
-        let part = match part {
-            CodePart::Setup => "setup",
-            CodePart::Statement => "statement",
-            CodePart::Teardown => "teardown",
-        };
+    /// Sends a part of the code: `setup`, `statement` or `teardown`; only to a worker with the fact `source`.
+    pub fn source(&mut self, part: &str, code: &str) -> Result<(), WorkerFailure> {
         self.ok(&format!("source {part} {}", code.len()), code.as_bytes(), Some(LIMIT))
     }
 

@@ -123,9 +123,9 @@ fn everything_that_can_be_asked() {
     let found: Vec<_> = benchmarks.iter().map(|it| (it.name.as_str(), it.inner_loops)).collect();
     assert_eq!(found, [("a", 1), ("b c", 10)]);
     worker.select("b c\\ü").unwrap();
-    worker.source(CodePart::Setup, "").unwrap();
+    worker.source("setup", "").unwrap();
     // More than a pipe takes.
-    worker.source(CodePart::Statement, &"x + y\n".repeat(100_000)).unwrap();
+    worker.source("statement", &"x + y\n".repeat(100_000)).unwrap();
     worker.compile(3).unwrap();
     worker.gc(false).unwrap();
     worker.collect().unwrap();
@@ -300,7 +300,7 @@ fn a_worker_that_reads_nothing_is_timed_out() {
     let mut worker = shell("say stillwell 1; sleep 1000");
     worker.hello().unwrap();
     worker.request_limits.timeout = Some(timeout);
-    let failure = worker.source(CodePart::Statement, &"x".repeat(1 << 20)).unwrap_err();
+    let failure = worker.source("statement", &"x".repeat(1 << 20)).unwrap_err();
     assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     check_gone(worker.pid());
 }
