@@ -81,7 +81,10 @@ impl SliceRunner<'_> {
         if self.workers.is_slice_free() && tried.iter().all(|it| it.is_shorter_than(loops, LONG_NS))
         {
             let (enough, found) = self.linear_loops(&mut team, pace.loops)?;
-            (pace, short) = (pace.with_loops(self.workers, loops, enough, &tried), found);
+            short = found;
+            if enough > pace.loops {
+                pace = Pace::for_loops(self.workers, loops, enough, &tried);
+            }
         }
         for (member, (found, short)) in team.members.iter_mut().zip(tried.iter().zip(short)) {
             self.note(member, found, loops, short)?;
@@ -204,21 +207,6 @@ impl Pace {
         let most = loops.saturating_mul(1000).min(bearable as u64).max(loops);
         let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, most));
         Self::for_loops(workers, loops, wanted, tried)
-    }
-
-    /// The pace with at least so many loops in a slice.
-    fn with_loops(
-        self,
-        workers: &Workers,
-        tried_with: u64,
-        enough: u64,
-        tried: &[PaceTrial],
-    ) -> Self {
-        if enough <= self.loops {
-            self
-        } else {
-            Self::for_loops(workers, tried_with, enough, tried)
-        }
     }
 
     /// The pace with `wanted` loops in a slice, after a trial with slices of `loops`.
