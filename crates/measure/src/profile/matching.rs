@@ -67,15 +67,13 @@ pub fn matched(profile: &Profile) -> Option<(Profile, Vec<Guess>)> {
         guesses = by_calls(profile, &one_sided, &mut new, &mut places);
     }
     let left = one_sided.into_iter().filter(|it| !places.contains_key(&it.function));
-    for group in together(profile, left.collect()) {
-        let place = group
-            .place
-            .as_deref()
-            .map_or("other functions".into(), |place| format!("functions of {place}"));
-        let both = format!("{place} in one program only");
-        add(&mut new, &mut places, &group.of_arms.concat(), both);
-        let [old, new] = group.of_arms.map(|functions| functions.into_iter().map(name).collect());
-        guesses.push(Guess::Together { place: group.place, old, new });
+    for (place, of_arms) in together(profile, left.collect()) {
+        let shown = place.as_deref();
+        let shown = shown.map_or("other functions".into(), |place| format!("functions of {place}"));
+        let both = format!("{shown} in one program only");
+        add(&mut new, &mut places, &of_arms.concat(), both);
+        let [old, new] = of_arms.map(|functions| functions.into_iter().map(name).collect());
+        guesses.push(Guess::Together { place, old, new });
     }
     if guesses.is_empty() {
         return None;
@@ -231,18 +229,12 @@ fn renamed(
 }
 
 /// Groups functions that only one program has and that no guess matches: by source file, so code that moved between
-/// them adds up; else by library; else all that remain.
-#[derive(Debug, PartialEq, Eq)]
-pub struct UnmatchedFunctions {
-    /// The source file or the library; `None` for the remaining functions.
-    pub place: Option<String>,
-    /// The functions that only one program has, by program.
-    pub of_arms: [Vec<u32>; 2],
-}
-
-/// The groups with functions of both programs. A function in a group of only
-/// one program is new or was removed, and stays as it is.
-pub fn together(profile: &Profile, one_sided: Vec<OneSided>) -> Vec<UnmatchedFunctions> {
+/// them adds up; else by library; else all that remain (`None`). Returns the groups with functions of both programs, by
+/// program. A function in a group of only one program is new or was removed, and stays as it is.
+pub fn together(
+    profile: &Profile,
+    one_sided: Vec<OneSided>,
+) -> Vec<(Option<String>, [Vec<u32>; 2])> {
     let mut unmatched = Vec::new();
     let mut left = one_sided;
     let steps: [&dyn Fn(u32) -> Option<Option<String>>; 3] = [
@@ -263,8 +255,7 @@ pub fn together(profile: &Profile, one_sided: Vec<OneSided>) -> Vec<UnmatchedFun
         groups.retain(|_, of_arms| of_arms.iter().all(|functions| !functions.is_empty()));
         let is_in = |it: u32| groups.values().flatten().any(|functions| functions.contains(&it));
         left.retain(|it| !is_in(it.function));
-        let groups = groups.into_iter();
-        unmatched.extend(groups.map(|(place, of_arms)| UnmatchedFunctions { place, of_arms }));
+        unmatched.extend(groups);
     }
     unmatched
 }

@@ -103,7 +103,7 @@ fn groups(functions: &[(Option<&str>, &str, usize)]) -> Vec<(Option<String>, [Ve
     }
     let one_sided =
         (0..).zip(functions).map(|(function, it)| OneSided { function, arm: it.2 }).collect();
-    together(&profile, one_sided).into_iter().map(|it| (it.place, it.of_arms)).collect()
+    together(&profile, one_sided)
 }
 
 #[test]
