@@ -41,9 +41,8 @@ struct CounterReading {
 
 /// Whether the processor counts the instructions of this user's processes.
 pub fn can_count_instructions() -> Result<(), String> {
-    let (mut counters, mut gaps) = (Vec::new(), Vec::new());
-    try_open(Metric::Instructions, Hardware::INSTRUCTIONS, false, &mut counters, &mut gaps);
-    gaps.pop().map_or(Ok(()), |gap| Err(gap.why))
+    let opened = open(Metric::Instructions, Hardware::INSTRUCTIONS, false);
+    opened.map(drop).map_err(|gap| gap.why)
 }
 
 impl Counters {
@@ -55,8 +54,7 @@ impl Counters {
     pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         let mut counters = Vec::new();
-        let task_clock = Software::TASK_CLOCK;
-        try_open(Metric::TaskClockNs, task_clock, false, &mut counters, &mut gaps);
+        let task_clock = open(Metric::TaskClockNs, Software::TASK_CLOCK, false);
         let hardware = [
             (Metric::Cycles, Hardware::CPU_CYCLES),
             (Metric::Instructions, Hardware::INSTRUCTIONS),
@@ -65,8 +63,9 @@ impl Counters {
             (Metric::CacheReferences, Hardware::CACHE_REFERENCES),
             (Metric::CacheMisses, Hardware::CACHE_MISSES),
         ];
-        for (metric, event) in hardware {
-            try_open(metric, event, false, &mut counters, &mut gaps);
+        let hardware = hardware.map(|(metric, event)| open(metric, event, false));
+        for opened in [task_clock].into_iter().chain(hardware) {
+            counters.extend(opened.map_err(|gap| gaps.push(gap)).ok());
         }
         let switches = SwitchLog::open(cpus, wake)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
@@ -75,7 +74,8 @@ impl Counters {
         // Without switch records, counting migrations takes more rights than a user has: they happen in the kernel, so
         // an event that excludes the kernel counts none.
         if switches.is_none() {
-            try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
+            let opened = open(Metric::Migrations, Software::CPU_MIGRATIONS, true);
+            counters.extend(opened.map_err(|gap| gaps.push(gap)).ok());
         }
         let anchor =
             Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
@@ -154,26 +154,14 @@ impl Counters {
     }
 }
 
-fn try_open(
-    metric: Metric,
-    event: impl Event + Clone,
-    needs_kernel: bool,
-    counters: &mut Vec<OpenCounter>,
-    gaps: &mut Vec<Gap>,
-) {
+fn open(metric: Metric, event: impl Event + Clone, needs_kernel: bool) -> Result<OpenCounter, Gap> {
     // Count the kernel too if the rights allow it, otherwise user time alone.
-    let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
-    let mut error = None;
-    for &with_kernel in attempts {
-        match build(event.clone(), with_kernel) {
-            Ok(counter) => {
-                counters.push(OpenCounter { metric, counter, before: CounterReading::default() });
-                return;
-            }
-            Err(cause) => error = Some(cause),
-        }
+    let mut built = build(event.clone(), true);
+    if built.is_err() && !needs_kernel {
+        built = build(event, false);
     }
-    gaps.extend(error.map(|error| explain(metric, &error)));
+    let counter = built.map_err(|error| explain(metric, &error))?;
+    Ok(OpenCounter { metric, counter, before: CounterReading::default() })
 }
 
 fn build(event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
