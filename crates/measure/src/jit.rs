@@ -94,14 +94,10 @@ impl JitFiles {
     pub fn take(&mut self, mut each: impl FnMut(u32, &JitFunction)) {
         let mut addresses: Vec<u64> = self.addresses.drain().collect();
         addresses.sort_unstable();
-        let maps = self.processes.iter().map(|&process| {
-            let path = PathBuf::from(format!("/tmp/perf-{process}.map"));
-            (process, path)
-        });
-        for (process, path) in maps {
+        for &process in &self.processes {
             let read =
                 |file: File| read_map(BufReader::new(file), &addresses, |it| each(process, it));
-            self.read(&path, read);
+            self.read(Path::new(&format!("/tmp/perf-{process}.map")), read);
         }
         for (process, path) in &self.dumps {
             let read =
