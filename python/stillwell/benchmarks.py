@@ -4,6 +4,7 @@ Each has `measure(loops, wall, cpu)`. It runs the code `loops` times and returns
 """
 import asyncio
 import functools
+import inspect
 import os
 import resource
 import subprocess
@@ -258,6 +259,10 @@ class Command:
                 raise RuntimeError("%s ended with status %d" % (" ".join(argv), status))
         wall_1 = wall()
         return wall_1 - wall_0, children_cpu_ns() - cpu_0
+
+
+def of_function(function: Callable[..., Any], args: Sequence[Any] = ()) -> Any:
+    return (Coroutine if inspect.iscoroutinefunction(function) else Function)(function, args)
 
 
 def statement(setup: str, stmt: str, teardown: str, duplicate: Optional[int], namespace: Optional[Dict[str, Any]]) -> worker.Statement:

@@ -1,12 +1,11 @@
 """`compare` and `timeit` for a REPL, a notebook or a test. They measure functions and statements of this process in forks of it."""
-import inspect
 import json
 import os
 from html import escape
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import binary, forks
-from .benchmarks import Coroutine, Function, statement
+from .benchmarks import of_function, statement
 from .histogram import svg
 from .options import NAMES
 from .place import new_record_path
@@ -142,13 +141,13 @@ def _arms(
             text = setup if isinstance(setup, str) else "pass"
             benchmarks.append((statement(text, code, teardown, duplicate, namespace), duplicate))
         else:
-            benchmarks.append((Coroutine(code) if inspect.iscoroutinefunction(code) else Function(code), None))
-    chosen = _unique([_name(code) for code in codes] if names is None else list(names))
+            benchmarks.append((of_function(code), None))
+    chosen = _unique([name_of(code) for code in codes] if names is None else list(names))
     arms = [(name, benchmark, inner_loops) for name, (benchmark, inner_loops) in zip(chosen, benchmarks)]
     return arms, None if setup is None or isinstance(setup, str) else setup
 
 
-def _name(code: Code) -> str:
+def name_of(code: Code) -> str:
     return code.strip() or "pass" if isinstance(code, str) else getattr(code, "__name__", None) or repr(code)
 
 

@@ -12,7 +12,6 @@
 `--stillwell-fail undecided`, which alone means `slower` as well. Records of earlier sessions (`--stillwell-compare`) show the place of the
 new session among them. They fail no test, because sessions differ by themselves.
 """
-import inspect
 import json
 import os
 import re
@@ -21,8 +20,8 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 import pytest
 
 from . import binary, forks
-from .benchmarks import Coroutine, Function
-from .comparison import Comparison
+from .benchmarks import of_function
+from .comparison import Comparison, name_of
 from .histogram import value_text
 from .place import new_record_path
 from .record import Benchmark, read_arms
@@ -90,10 +89,10 @@ class Measure:
         todo = ([self._baseline] if self._baseline else []) + [(function, args)]
         if self.config.getoption("--stillwell-disable"):
             for one, its_args in todo:
-                _benchmark(one, its_args).measure(1, int, int)
+                of_function(one, its_args).measure(1, int, int)
             return None
-        names = ["baseline", _label(function)] if self._baseline else [_label(function)]
-        arms = [(name, _benchmark(one, its_args), None) for name, (one, its_args) in zip(names, todo)]
+        names = ["baseline", name_of(function)] if self._baseline else [name_of(function)]
+        arms = [(name, of_function(one, its_args), None) for name, (one, its_args) in zip(names, todo)]
         words = [word for option in self.config.getoption("--stillwell-option") for word in option.split("=", 1)]
         slower = self.config._stillwell_policy.slower
         if self._baseline and slower:
@@ -159,10 +158,6 @@ class Measure:
         self.config._stillwell_lines.append((self.test, text))
 
 
-def _benchmark(function: Callable[..., Any], args: Tuple[Any, ...]) -> Any:
-    return (Coroutine if inspect.iscoroutinefunction(function) else Function)(function, args)
-
-
 def _place_among(evidence: Any) -> str:
     """The new session among the earlier ones, in words."""
     ratio, past = evidence.get("ratio"), evidence.get("past")
@@ -172,10 +167,6 @@ def _place_among(evidence: Any) -> str:
         return "earlier session: ratio %.3f (an estimate, not a test)" % ratio["value"]
     ends = (ratio["value"], past["n_faster"], past["n_sessions"], past["lowest"], past["highest"])
     return "earlier sessions: ratio %.3f to their median, slower than %d of %d; they range from %.3f to %.3f" % ends
-
-
-def _label(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", None) or repr(function)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
