@@ -23,8 +23,7 @@ pub(super) fn attributes_of(
         policy: open.sched.map(policy),
         no_aslr: open.no_aslr,
         run_as: open.run_as.clone(),
-        directory: None,
-        group: 0,
+        ..Attributes::default()
     };
     let hooks = Attributes {
         affinity: open.launcher_cpus.map(|_| CpuMask::new(allowed)),

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use stats::Stream;
 
 use crate::clock::monotonic_ns;
+use crate::launch_attributes::{node_policy, policy};
 use crate::prepared::{HASH_SEED, PADDING_VARIABLE, c_string};
 use crate::programs;
 use crate::slices::{SliceError, WorkerFactory};
@@ -207,13 +208,11 @@ fn hash_seed(seed: u64, step: &Step) -> u64 {
 fn attributes(process: &ProcessPlan) -> Attributes {
     Attributes {
         affinity: process.affinity.as_deref().map(CpuMask::new),
-        memory: process.memory.as_ref().map(crate::launch_attributes::node_policy),
+        memory: process.memory.as_ref().map(node_policy),
         nice: process.nice,
-        policy: process.sched.map(crate::launch_attributes::policy),
+        policy: process.sched.map(policy),
         no_aslr: process.no_aslr,
-        run_as: None,
-        directory: None,
-        group: 0,
+        ..Attributes::default()
     }
 }
 
