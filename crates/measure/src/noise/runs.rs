@@ -1,22 +1,21 @@
 //! Traces every context switch and interrupt on a session's CPUs for `run --attribute`. The kernel's buffers are
 //! emptied between two pieces of the session.
 
-use perf_event::Counter;
+use perf_event::{Counter, Sampler};
 
 use crate::fields::n_lost;
 use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
-    Ring, find_points, open_points, raise_limit_of_files, refused_points, sample,
+    find_points, open_points, raise_limit_of_files, refused_points, sample,
 };
 use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 use host::{Gap, Host};
 use record::ledger::LedgerEntry;
 
-#[derive(Debug)]
 pub struct RunTracer {
-    rings: Vec<(usize, Ring, Vec<Counter>)>,
+    rings: Vec<(usize, Sampler, Vec<Counter>)>,
     points: Points,
     /// The launcher, whose descendants are the runs.
     root: u32,
@@ -46,7 +45,7 @@ impl RunTracer {
     pub fn losses_by_run(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
         let mut events = Vec::new();
         for (cpu, ring, _) in &mut self.rings {
-            while let Some(record) = ring.0.next_record() {
+            while let Some(record) = ring.next_record() {
                 let body = record.to_contiguous();
                 match record.ty() {
                     RECORD_SAMPLE => {

@@ -20,29 +20,20 @@ use record::ledger::NoiseSource;
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
 const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tracer {
     cpus: Vec<CpuBuffers>,
     points: Option<Points>,
 }
 
-#[derive(Debug)]
 struct CpuBuffers {
     cpu: usize,
     thread: i32,
-    switches: Option<Ring>,
-    points: Option<Ring>,
+    switches: Option<Sampler>,
+    points: Option<Sampler>,
     /// More events, which write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
-}
-
-pub(super) struct Ring(pub(super) Sampler);
-
-impl std::fmt::Debug for Ring {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ring")
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,7 +89,7 @@ impl Tracer {
             of_cpu.drain_switches();
             if let (Some(ring), Some(points)) = (&mut of_cpu.points, &self.points) {
                 let trace = of_cpu.seen.points.get_or_insert_default();
-                drain_points(&mut ring.0, points, of_cpu.thread, trace);
+                drain_points(ring, points, of_cpu.thread, trace);
             }
         }
     }
@@ -175,18 +166,18 @@ pub(super) fn find_points(host: &Host) -> Result<Points, Gap> {
 }
 
 /// Tries both buffer sizes; the kernel may refuse the larger one.
-fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
+fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Sampler> {
     let try_size = |size: usize| builder.build()?.sampled(size);
-    try_size(sizes[0]).or_else(|_| try_size(sizes[1])).map(Ring)
+    try_size(sizes[0]).or_else(|_| try_size(sizes[1]))
 }
 
-fn open_switches(thread: i32) -> std::io::Result<Ring> {
+fn open_switches(thread: i32) -> std::io::Result<Sampler> {
     let mut builder = switches::switches();
     builder.observe_pid(thread).any_cpu().enabled(true);
     sampled(SWITCH_BYTES, &builder)
 }
 
-pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
+pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Sampler, Vec<Counter>)> {
     let builder = |id: u64| {
         let mut builder = Builder::new(Tracepoint::with_id(id));
         builder
@@ -204,7 +195,7 @@ pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec
     let mut others = Vec::new();
     for id in rest {
         let counter = builder(*id).build()?;
-        sys::share_perf_buffer(&counter, &ring.0)?;
+        sys::share_perf_buffer(&counter, &ring)?;
         others.push(counter);
     }
     Ok((ring, others))
@@ -215,7 +206,7 @@ impl CpuBuffers {
         let Some(ring) = &mut self.switches else { return };
         let trace = &mut self.seen.switches;
         let others = trace.index_of(NoiseSource::Preempted);
-        while let Some(record) = ring.0.next_record() {
+        while let Some(record) = ring.next_record() {
             match record.ty() {
                 RECORD_SWITCH => {
                     let found = switches::switch(self.cpu, record.misc(), &record.to_contiguous());
