@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "reads the files of the profiled programs")]
 
 use std::cell::OnceCell;
-use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ const DEBUG_FILES: &str = "/usr/lib/debug";
 const UNSIZED_BYTES_MAX: u64 = 4096;
 
 /// The functions of a file by their addresses.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct SymbolTable {
     segments: LoadedSegments,
     functions: Vec<SymbolRange>,
@@ -251,12 +250,6 @@ pub struct DebugInformation {
     /// The file with what several debug files share (dwz).
     common: Option<PathBuf>,
     loader: OnceCell<Option<Loader>>,
-}
-
-impl fmt::Debug for DebugInformation {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("DebugInformation").field("file", &self.file).finish_non_exhaustive()
-    }
 }
 
 impl DebugInformation {

@@ -39,7 +39,7 @@ const FRAMES_MAX: usize = 1000;
 /// Suffix of Go's linker for assembler functions.
 const GO_ASSEMBLER: &str = ".abi0";
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct FunctionTable {
     pub functions: Vec<ProfiledFunction>,
     pub stacks: Vec<Vec<u32>>,
@@ -67,7 +67,6 @@ pub struct FunctionTable {
     by_kernel_address: HashMap<u64, u32>,
 }
 
-#[derive(Debug)]
 struct MappedFile {
     path: String,
     symbols: Option<SymbolTable>,
