@@ -57,12 +57,6 @@ struct PaceTrial {
     is_steady: bool,
 }
 
-impl PaceTrial {
-    fn is_shorter_than(&self, loops: u64, ns: u64) -> bool {
-        self.per_loop_ns * (loops as f64) < ns as f64
-    }
-}
-
 impl SliceRunner<'_> {
     /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
     /// are in the record as warm-ups.
@@ -78,8 +72,8 @@ impl SliceRunner<'_> {
         }
         let mut pace = Pace::of(self.workers, loops, &tried);
         let mut short = vec![None; tried.len()];
-        if self.workers.is_slice_free() && tried.iter().all(|it| it.is_shorter_than(loops, LONG_NS))
-        {
+        let is_short = |it: &PaceTrial| it.per_loop_ns * (loops as f64) < LONG_NS as f64;
+        if self.workers.is_slice_free() && tried.iter().all(is_short) {
             let (enough, found) = self.linear_loops(&mut team, pace.loops)?;
             short = found;
             if enough > pace.loops {
