@@ -16,7 +16,7 @@ const MEM_BYTES: usize = 16 << 20;
 const TURNS: u64 = 1 << 20;
 
 /// Prepares a kind of load, calls `ready` and runs for ever. Returns only on failure.
-pub(super) fn be_busy(kind: LoadKind, ready: impl FnOnce()) -> io::Result<()> {
+pub(super) fn be_busy(kind: LoadKind, ready: impl FnOnce()) -> io::Error {
     match kind {
         LoadKind::Cpu => {
             ready();
@@ -35,7 +35,7 @@ fn turn(seed: u64) -> u64 {
         .fold(black_box(seed), |x, i| (x ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
 }
 
-fn copy_memory(ready: impl FnOnce()) -> io::Result<()> {
+fn copy_memory(ready: impl FnOnce()) -> ! {
     let (mut to, mut from) = (vec![1_u8; MEM_BYTES], vec![2_u8; MEM_BYTES]);
     ready();
     loop {
@@ -44,7 +44,7 @@ fn copy_memory(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
+fn make_processes(ready: impl FnOnce()) -> io::Error {
     ready();
     loop {
         let mut command = Command::new(sys::own_program());
@@ -55,7 +55,7 @@ fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 black_box(turn(1));
             }
-            Err(error) => return Err(error),
+            Err(error) => return error,
         }
     }
 }

@@ -56,8 +56,8 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
     let ready = || {
         std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush()).ok();
     };
-    let failed = kinds::be_busy(kind, ready).err().unwrap_or_else(|| std::io::Error::other("?"));
-    anyhow::Error::from(failed).context(format!("a load of kind {} ended", kind.name()))
+    anyhow::Error::from(kinds::be_busy(kind, ready))
+        .context(format!("a load of kind {} ended", kind.name()))
 }
 
 /// A set of busy processes. Dropping it kills them.
