@@ -32,15 +32,20 @@ pub struct ChildRun {
 }
 
 impl ChildRun {
-    /// The row without counts of perf events.
-    pub fn row(&self, id: RowId, clock_origin_ns: u64) -> Row {
+    /// The row without times and counts.
+    pub fn empty_row(&self, id: RowId, clock_origin_ns: u64) -> Row {
         let started_ns = self.launched.exec_ns.saturating_sub(clock_origin_ns);
-        let mut row = Row {
+        Row {
             cpu: Some(self.launched.cpu),
             exit: self.exit,
             timed_out: self.timed_out,
             ..Row::new(id.step, id.arm, id.block, started_ns)
-        };
+        }
+    }
+
+    /// The row without counts of perf events.
+    pub fn row(&self, id: RowId, clock_origin_ns: u64) -> Row {
+        let mut row = self.empty_row(id, clock_origin_ns);
         let usage = &self.usage;
         for (metric, value) in [
             (Metric::WallNs, self.ended_ns - self.launched.exec_ns),

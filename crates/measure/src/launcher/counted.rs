@@ -53,13 +53,7 @@ impl LauncherLoop {
     ) -> Result<(), BatchStop> {
         let counted = task.count(self.plain.run_as.as_ref());
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
-            let started_ns = ran.launched.exec_ns.saturating_sub(destination.clock_origin_ns);
-            let mut row = Row {
-                cpu: Some(ran.launched.cpu),
-                exit: ran.exit,
-                timed_out: ran.timed_out,
-                ..Row::new(id.step, id.arm, id.block, started_ns)
-            };
+            let mut row = ran.empty_row(id, destination.clock_origin_ns);
             let count = counted.as_ref().ok().filter(|_| accepted);
             row.set(Metric::Instructions, count.map(|count| count.instructions));
             row.set(Metric::SystemCalls, count.and_then(|count| count.system_calls));
