@@ -361,10 +361,7 @@ impl LauncherLoop {
             // Kill everything that the run left behind. Until the child is reaped, no other group has its number.
             sys::signal_group(launched.pid, libc::SIGKILL);
         }
-        let (of_copies, usages) = copies::end(copies);
-        let (exit, mut usage) = copies::reaped(launched.pid);
-        usages.iter().for_each(|other| copies::add(&mut usage, other));
-        let exit = if exit == 0 { of_copies } else { exit };
+        let (exit, mut usage) = copies::end(launched.pid, copies);
         // The terminal stopped the child, which was then killed.
         let exit = stopped_by.map_or(exit, |signal| -signal);
         // The child's work before its clock started: the delay and the probe of the core.

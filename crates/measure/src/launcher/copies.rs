@@ -26,8 +26,7 @@ pub(super) fn start(
             Ok(launched) => started.push(launched.pid),
             Err(error) => {
                 sys::signal_group(first, libc::SIGKILL);
-                started.push(first);
-                end(&started);
+                end(first, &started);
                 return Err(error);
             }
         }
@@ -42,19 +41,19 @@ pub(super) fn wait(pids: &[i32]) {
     }
 }
 
-/// Reaps copies that have ended. Returns the first exit that is no success, and what all of them used.
-pub(super) fn end(pids: &[i32]) -> (i32, Vec<Usage>) {
-    let (mut exit, mut usages) = (0, Vec::with_capacity(pids.len()));
-    for &pid in pids {
-        let (own, usage) = reaped(pid);
-        exit = if exit == 0 { own } else { exit };
-        usages.push(usage);
+/// Reaps processes that have ended, the first one last. Returns the first exit that is no success, and what all used.
+pub(super) fn end(first: i32, others: &[i32]) -> (i32, Usage) {
+    let ended: Vec<(i32, Usage)> = others.iter().map(|&pid| reaped(pid)).collect();
+    let (mut exit, mut usage) = reaped(first);
+    for (own, other) in &ended {
+        exit = if exit == 0 { *own } else { exit };
+        add(&mut usage, other);
     }
-    (exit, usages)
+    (exit, usage)
 }
 
 /// Waits for the end of a child of ours, and reaps it.
-pub(super) fn reaped(pid: i32) -> (i32, Usage) {
+fn reaped(pid: i32) -> (i32, Usage) {
     loop {
         match sys::reap(pid) {
             Ok(reaped) => return reaped,
@@ -67,7 +66,7 @@ pub(super) fn reaped(pid: i32) -> (i32, Usage) {
 }
 
 /// Adds the usage of another process. Of memory, the larger one counts.
-pub(super) fn add(usage: &mut Usage, other: &Usage) {
+fn add(usage: &mut Usage, other: &Usage) {
     usage.user_us += other.user_us;
     usage.sys_us += other.sys_us;
     usage.maxrss_kib = usage.maxrss_kib.max(other.maxrss_kib);
