@@ -49,7 +49,8 @@ impl WorkerOutput {
     }
 
     pub fn output_tail(&self) -> OutputTail {
-        let text = |captured: &TailFile| String::from_utf8_lossy(&tail_of(&captured.file)).into_owned();
+        let text =
+            |captured: &TailFile| String::from_utf8_lossy(&tail_of(&captured.file)).into_owned();
         OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
