@@ -7,6 +7,7 @@ use stats::relabel::{Estimand, Orbit, Pairs, draws};
 use stats::{Invalid, SortedSample, Stream};
 
 use crate::comparison::RatioInterval;
+use crate::walls::Slots;
 
 /// Error rate of the ratios, and of the tests behind the smallest visible difference.
 pub const ALPHA: f64 = 0.01;
@@ -90,15 +91,11 @@ fn compare(
     value: fn(&AdviceVisit) -> Result<f64, Invalid>,
     seed: u64,
 ) -> Result<RatioInterval, Invalid> {
-    let (mut first, mut second, mut is_first_new) = (Vec::new(), Vec::new(), Vec::new());
+    let mut slots = Slots::default();
     for (old, new) in without.iter().zip(with) {
-        let is_new = new.place < old.place;
-        let (earlier, later) = if is_new { (new, old) } else { (old, new) };
-        first.push(value(earlier)?);
-        second.push(value(later)?);
-        is_first_new.push(is_new);
+        slots.push((old.place, value(old)?), (new.place, value(new)?));
     }
-    let pairs = Pairs::new(&first, &second, &is_first_new)?;
+    let pairs = slots.pairs()?;
     let orbit = Orbit::new(pairs.len(), draws(ALPHA), seed)?;
     let comparison = pairs.compare(&orbit, Estimand::Typical.statistics(), ALPHA, TOLERANCE)?;
     let interval = comparison.interval.exp();

@@ -181,7 +181,7 @@ fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
 
 fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest) {
     let VariantPairs { first, mut nodes } = group;
-    nodes.retain(|_, slots| slots.len() > 0);
+    nodes.retain(|_, slots| !slots.is_empty());
     let center = match first.policy.estimand {
         Estimand::Mean => Center::Mean,
         // A floor needs more runs than a node has.

@@ -127,13 +127,9 @@ impl Walls {
 
     /// The pairs of two arms, in block order.
     pub fn slots(&self, old: usize, new: usize) -> Slots {
-        let mut slots = Slots { slot1: Vec::new(), slot2: Vec::new(), slot1_is_new: Vec::new() };
+        let mut slots = Slots::default();
         for (old, new) in self.complete(old, new) {
-            let is_new_first = new.step < old.step;
-            let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-            slots.slot1.push(first.value);
-            slots.slot2.push(second.value);
-            slots.slot1_is_new.push(is_new_first);
+            slots.push((old.step as usize, old.value), (new.step as usize, new.value));
         }
         slots
     }
@@ -193,6 +189,19 @@ pub struct Slots {
 impl Slots {
     pub fn len(&self) -> usize {
         self.slot1.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slot1.is_empty()
+    }
+
+    /// Adds both runs of a pair, each with its place in the order of the runs.
+    pub fn push(&mut self, old: (usize, f64), new: (usize, f64)) {
+        let is_new_first = new.0 < old.0;
+        let (first, second) = if is_new_first { (new, old) } else { (old, new) };
+        self.slot1.push(first.1);
+        self.slot2.push(second.1);
+        self.slot1_is_new.push(is_new_first);
     }
 
     /// Appends the pairs of another session.

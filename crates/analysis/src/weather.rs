@@ -1,7 +1,8 @@
 //! A wandering machine, for simulations of whole sessions.
 
-use stats::relabel::Pairs;
-use stats::{Invalid, Stream};
+use stats::Stream;
+
+use crate::walls::Slots;
 
 /// Makes times from a floor, a drift, and bursts that lengthen some runs.
 pub struct Weather<'a> {
@@ -24,33 +25,17 @@ impl<'a> Weather<'a> {
         let burst = if is_hit { 0.05 + 0.4 * self.stream.unit() } else { 0.0 };
         (level + self.drift).exp() * (1.0 + floor + burst)
     }
+
+    /// Adds a block with both arms in random order; `levels` of the reference and of the new arm.
+    pub fn run_block(&mut self, slots: &mut Slots, levels: [f64; 2]) {
+        let is_new_first = self.stream.unit() < 0.5;
+        let [first, second] = if is_new_first { [levels[1], levels[0]] } else { levels };
+        let (first, second) = ((0, self.time(first)), (1, self.time(second)));
+        if is_new_first { slots.push(second, first) } else { slots.push(first, second) }
+    }
 }
 
 pub fn normal(stream: &mut Stream) -> f64 {
     let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
     radius * (std::f64::consts::TAU * stream.unit()).cos()
-}
-
-#[derive(Default)]
-pub struct SimulatedPairs {
-    slots: (Vec<f64>, Vec<f64>, Vec<bool>),
-}
-
-impl SimulatedPairs {
-    /// Adds a block with both arms in random order; `levels` of the reference and of the new arm.
-    pub fn run_block(&mut self, weather: &mut Weather<'_>, levels: [f64; 2]) {
-        let is_new_first = weather.stream.unit() < 0.5;
-        let [first, second] = if is_new_first { [levels[1], levels[0]] } else { levels };
-        self.slots.0.push(weather.time(first));
-        self.slots.1.push(weather.time(second));
-        self.slots.2.push(is_new_first);
-    }
-
-    pub fn n_blocks(&self) -> usize {
-        self.slots.2.len()
-    }
-
-    pub fn pairs(&self) -> Result<Pairs, Invalid> {
-        Pairs::new(&self.slots.0, &self.slots.1, &self.slots.2)
-    }
 }

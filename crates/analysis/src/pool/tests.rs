@@ -20,11 +20,8 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
     for _ in 0..n {
         let mut time = |level: f64| level * 1e6 * (1.0 + 0.01 * stream.unit());
         let (old, new) = (time(1.0), time(ratio));
-        let is_new_first = stream.below(2) == 1;
-        let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-        slots.slot1.push(first);
-        slots.slot2.push(second);
-        slots.slot1_is_new.push(is_new_first);
+        let place = usize::from(stream.below(2) == 1);
+        slots.push((place, old), (1 - place, new));
     }
     NodePairs {
         node: node.into(),

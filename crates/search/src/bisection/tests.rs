@@ -7,14 +7,15 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use stats::relabel::{Estimand, Pairs};
+use stats::relabel::Estimand;
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
-use stats::{Interval, Invalid, Stream};
+use stats::{Interval, Stream};
 
 use crate::bisection::{
     BisectSearch, Commit, CommitGraph, Observation, Relation, SearchRules, SearchStep,
 };
+use analysis::walls::Slots;
 use analysis::weather::{Weather, normal};
 
 const BLOCKS_MAX: usize = 400;
@@ -114,7 +115,7 @@ impl Repository {
 /// One comparison of a simulated session, with its pairs.
 struct Compared {
     test: SequentialTest,
-    slots: (Vec<f64>, Vec<f64>, Vec<bool>),
+    slots: Slots,
 }
 
 impl Compared {
@@ -128,23 +129,11 @@ impl Compared {
             limit: 0.0,
             seed,
         });
-        Self { test, slots: Default::default() }
-    }
-
-    fn push(&mut self, old: (usize, f64), new: (usize, f64)) {
-        let is_new_first = new.0 < old.0;
-        let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-        self.slots.0.push(first.1);
-        self.slots.1.push(second.1);
-        self.slots.2.push(is_new_first);
-    }
-
-    fn pairs(&self) -> Result<Pairs, Invalid> {
-        Pairs::new(&self.slots.0, &self.slots.1, &self.slots.2)
+        Self { test, slots: Slots::default() }
     }
 
     fn relation(&self, share: f64) -> Relation {
-        let found = self.test.conclude(&self.pairs().unwrap(), share).unwrap();
+        let found = self.test.conclude(&self.slots.pairs().unwrap(), share).unwrap();
         let (interval, theta) =
             found.map_or((Interval::ALL, 0.0), |found| (found.interval, found.last.theta));
         let end = |log: f64| Some(log.exp()).filter(|end| end.is_finite() && *end > 0.0);
@@ -178,11 +167,11 @@ fn session(levels: &[f64], alpha: f64, weather: &mut Weather<'_>) -> (Vec<Relati
                 runs[arm] = (slot, weather.time(levels[arm]));
             }
             for (one, run) in compared.iter_mut().zip(&runs[1..]) {
-                one.push(runs[0], *run);
+                one.slots.push(runs[0], *run);
             }
         }
         for one in &mut compared {
-            one.test.take(&one.pairs().unwrap(), &points[..=index]).unwrap();
+            one.test.take(&one.slots.pairs().unwrap(), &points[..=index]).unwrap();
         }
         let is_over = if n_compared > 1 {
             compared.iter().any(|one| one.test.is_different(share))

@@ -8,8 +8,9 @@ use stats::relabel::{Estimand, Orbit};
 use stats::verdict::z;
 use stats::{Interval, Invalid, SortedSample};
 
-use crate::race::rounds::{RacePairs, RoundTimes};
+use crate::race::rounds::RoundTimes;
 use crate::race::selection::scatter;
+use analysis::walls::Slots;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogRatio {
@@ -81,12 +82,12 @@ impl RaceRules {
         &self,
         stage: usize,
         arm: usize,
-        pairs: &RacePairs,
+        slots: &Slots,
         log_ratios: [f64; 2],
     ) -> Result<[bool; 2], Invalid> {
         let alpha = self.alpha_of(stage);
-        let orbit = self.orbit(stage, arm, alpha, pairs.len())?;
-        let pairs = pairs.pairs()?;
+        let orbit = self.orbit(stage, arm, alpha, slots.len())?;
+        let pairs = slots.pairs()?;
         let mut found = [false; 2];
         for (is_below, log_ratio) in found.iter_mut().zip(log_ratios) {
             let test = pairs.test(&orbit, self.estimand.statistics(), log_ratio)?;
@@ -202,12 +203,12 @@ impl Confirmation {
         let (winner, rules, stage) = (self.winner, self.rules, self.n_stages());
         let n_stages = self.rounds.len() + 1;
         let look = |it: &mut Challenge| -> Result<(), Invalid> {
-            let pairs = RacePairs::of(&round, winner, it.arm);
-            if pairs.is_empty() {
+            let slots = round.slots(winner, it.arm);
+            if slots.is_empty() {
                 return Ok(());
             }
             let log_ratios = [-rules.margin, 0.0];
-            let [is_beaten, is_slower] = rules.are_below(stage, it.arm, &pairs, log_ratios)?;
+            let [is_beaten, is_slower] = rules.are_below(stage, it.arm, &slots, log_ratios)?;
             if is_beaten && it.beaten.is_none() {
                 it.beaten = Some(n_stages);
             }
@@ -222,15 +223,15 @@ impl Confirmation {
     /// The log ratio new ÷ old, from the last and largest stage with both. `share`: share of the stage's error rate.
     /// Over all stages, the interval is wrong at most with the sum of their error rates.
     pub(super) fn log_ratio(&self, old: usize, new: usize, share: f64) -> Option<LogRatio> {
-        let has_both = |round: &RoundTimes| !RacePairs::of(round, old, new).is_empty();
+        let has_both = |round: &RoundTimes| !round.slots(old, new).is_empty();
         let index = self.rounds.iter().rposition(has_both)?;
         let (rules, stage) = (self.rules, self.n_before + index);
-        let pairs = RacePairs::of(&self.rounds[index], old, new);
+        let slots = self.rounds[index].slots(old, new);
         let alpha = rules.alpha_of(stage) * share;
-        let orbit = rules.orbit(stage, new, alpha, pairs.len()).ok()?;
+        let orbit = rules.orbit(stage, new, alpha, slots.len()).ok()?;
         let statistics = rules.estimand.statistics();
-        let comparison = pairs.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
+        let comparison = slots.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
         let Interval { lo, hi } = comparison.interval;
-        Some(LogRatio { log: comparison.theta.clamp(lo, hi), lo, hi, n_pairs: pairs.len() })
+        Some(LogRatio { log: comparison.theta.clamp(lo, hi), lo, hi, n_pairs: slots.len() })
     }
 }

@@ -1,8 +1,6 @@
 //! The times of a finished round.
 
-use stats::Invalid;
-use stats::relabel::Pairs;
-
+use analysis::walls::Slots;
 use model::values::metric::Metric;
 use record::Record;
 
@@ -104,41 +102,15 @@ impl RoundTimes {
             _ => Vec::new(),
         }
     }
-}
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct RacePairs {
-    slot1: Vec<f64>,
-    slot2: Vec<f64>,
-    slot1_is_new: Vec<bool>,
-}
-
-impl RacePairs {
-    /// The pairs of a round; none if it lacks one of the arms.
-    pub(super) fn of(round: &RoundTimes, old: usize, new: usize) -> Self {
-        let mut pairs = Self::default();
-        let (Some(old), Some(new)) = (round.column(old), round.column(new)) else { return pairs };
-        for runs in &round.blocks {
+    /// The pairs of two arms, block by block; none if one is missing.
+    pub(super) fn slots(&self, old: usize, new: usize) -> Slots {
+        let mut slots = Slots::default();
+        let (Some(old), Some(new)) = (self.column(old), self.column(new)) else { return slots };
+        for runs in &self.blocks {
             let (old, new) = (runs[old], runs[new]);
-            let is_new_first = new.place < old.place;
-            let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-            pairs.slot1.push(first.cost);
-            pairs.slot2.push(second.cost);
-            pairs.slot1_is_new.push(is_new_first);
+            slots.push((old.place, old.cost), (new.place, new.cost));
         }
-        pairs
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.slot1.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.slot1.len()
-    }
-
-    /// The pairs as a test needs them. Errors: there is none.
-    pub(super) fn pairs(&self) -> Result<Pairs, Invalid> {
-        Pairs::new(&self.slot1, &self.slot2, &self.slot1_is_new)
+        slots
     }
 }

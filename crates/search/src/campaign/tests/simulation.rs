@@ -16,7 +16,8 @@ use crate::campaign::{
     confirmation_blocks, is_confirmed,
 };
 use analysis::trial::{GainTrial, TrialOutcome};
-use analysis::weather::{SimulatedPairs, Weather};
+use analysis::walls::Slots;
+use analysis::weather::Weather;
 use model::values::ErrorControl;
 use record::plan::TrialRule;
 
@@ -63,12 +64,12 @@ fn test(alpha: f64, seed: u64) -> SequentialTest {
     })
 }
 
-fn gain_of(test: &SequentialTest, pairs: &SimulatedPairs, alpha: f64) -> Gain {
+fn gain_of(test: &SequentialTest, pairs: &Slots, alpha: f64) -> Gain {
     let found = test.conclude(&pairs.pairs().unwrap(), 1.0).unwrap();
     let (theta, interval) = found.map_or((0.0, Interval::ALL), |it| (it.last.theta, it.interval));
     let end = |log: f64| Some(log.exp()).filter(|end| end.is_finite() && *end > 0.0);
     let (lo, hi, ratio) = (end(interval.lo), end(interval.hi), theta.exp());
-    let n_pairs = pairs.n_blocks();
+    let n_pairs = pairs.len();
     Gain { ratio, lo, hi, alpha, p: test.p(), mean: ratio, mean_lo: None, mean_hi: None, n_pairs }
 }
 
@@ -78,10 +79,10 @@ fn tried(levels: [f64; 2], stage: f64, weather: &mut Weather<'_>) -> (Option<Tri
     let mut trial = GainTrial::new(&RULE, alpha, seed, Estimand::Adaptive);
     let mut main = test(alpha, seed);
     let points = by_pairs(BLOCKS_MAX);
-    let mut pairs = SimulatedPairs::default();
+    let mut pairs = Slots::default();
     for (index, point) in points.iter().enumerate() {
-        while pairs.n_blocks() < point.n_pairs {
-            pairs.run_block(weather, levels);
+        while pairs.len() < point.n_pairs {
+            weather.run_block(&mut pairs, levels);
         }
         let so_far = pairs.pairs().unwrap();
         trial.take(&so_far, &points[..=index]).unwrap();
@@ -98,8 +99,8 @@ fn tried(levels: [f64; 2], stage: f64, weather: &mut Weather<'_>) -> (Option<Tri
 
 fn confirmed(levels: [f64; 2], n_blocks: u32, weather: &mut Weather<'_>) -> Gain {
     let mut main = test(0.01, weather.stream.next_u64());
-    let mut pairs = SimulatedPairs::default();
-    (0..n_blocks).for_each(|_| pairs.run_block(weather, levels));
+    let mut pairs = Slots::default();
+    (0..n_blocks).for_each(|_| weather.run_block(&mut pairs, levels));
     let last = InterimPoint { n_pairs: n_blocks as usize, fraction: 1.0 };
     main.take(&pairs.pairs().unwrap(), &[last]).unwrap();
     gain_of(&main, &pairs, 0.01)
