@@ -98,8 +98,7 @@ fn compare(
     let pairs = slots.pairs()?;
     let orbit = Orbit::new(pairs.len(), draws(ALPHA), seed)?;
     let comparison = pairs.compare(&orbit, Estimand::Typical.statistics(), ALPHA, TOLERANCE)?;
-    let interval = comparison.interval.exp();
-    Ok(RatioInterval { ratio: comparison.theta.exp(), lo: interval.lo, hi: interval.hi })
+    Ok(RatioInterval::of_logs(comparison.theta, comparison.interval))
 }
 
 /// The smallest visible slowdown of a ten-second session. Successive runs are the pairs that compare the command with

@@ -181,18 +181,10 @@ impl ComparisonContext<'_> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
         let interval = conclusion.interval;
-        let ratio = RatioInterval {
-            ratio: conclusion.last.theta.clamp(interval.lo, interval.hi).exp(),
-            lo: interval.lo.exp(),
-            hi: interval.hi.exp(),
-        };
+        let ratio = RatioInterval::clamped(conclusion.last.theta, interval);
         let statistic = statistic_name(conclusion.statistic());
         let net_ratio = self.net_ratio(tested, ratio, statistic);
-        let mean_ratio = RatioInterval {
-            ratio: conclusion.mean.0.clamp(conclusion.mean.1.lo, conclusion.mean.1.hi).exp(),
-            lo: conclusion.mean.1.lo.exp(),
-            hi: conclusion.mean.1.hi.exp(),
-        };
+        let mean_ratio = RatioInterval::clamped(conclusion.mean.0, conclusion.mean.1);
         let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
         let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
         let n_to_decide = match conclusion.doubt {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::Interval;
 
 use crate::summary::UncertainValue;
 
@@ -242,6 +243,28 @@ pub struct RatioInterval {
     pub lo: f64,
     /// Upper end; infinite (null in JSON) when there are too few pairs.
     pub hi: f64,
+}
+
+impl RatioInterval {
+    /// The ratio of a log ratio with its interval.
+    pub fn of_logs(theta: f64, interval: Interval) -> Self {
+        let Interval { lo, hi } = interval.exp();
+        Self { ratio: theta.exp(), lo, hi }
+    }
+
+    /// The same, with the estimate moved into the interval.
+    pub(crate) fn clamped(theta: f64, interval: Interval) -> Self {
+        Self::of_logs(theta.clamp(interval.lo, interval.hi), interval)
+    }
+
+    /// The interval of the log ratio.
+    pub fn logs(self) -> Interval {
+        Interval { lo: self.lo.ln(), hi: self.hi.ln() }
+    }
+
+    pub fn inverse(self) -> Self {
+        Self { ratio: 1.0 / self.ratio, lo: 1.0 / self.hi, hi: 1.0 / self.lo }
+    }
 }
 
 /// Not a uniform slowdown: two ratios instead of one.

@@ -15,8 +15,8 @@ pub fn over_layouts(record: &Record, n: usize, alpha: f64) -> Option<RatioInterv
         orders[block % n.max(1)].push(ratio.ln());
     }
     orders.retain(|ratios| !ratios.is_empty());
-    let (theta, Interval { lo, hi }) = over(&orders, alpha).ok()?;
-    Some(RatioInterval { ratio: theta.exp(), lo: lo.exp(), hi: hi.exp() })
+    let (theta, interval) = over(&orders, alpha).ok()?;
+    Some(RatioInterval::of_logs(theta, interval))
 }
 
 fn over(orders: &[Vec<f64>], alpha: f64) -> Result<(f64, Interval), Invalid> {

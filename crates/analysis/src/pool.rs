@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::PointEstimate;
 use stats::multiplicity::{holm, shares};
 use stats::pooled::{Center, PooledTest, centers, residuals, sign_test};
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Look, Spending};
-use stats::{Interval, PointEstimate};
 
 use crate::comparison::{NoTest, RatioInterval};
 use crate::summary::UncertainValue;
@@ -314,7 +314,7 @@ fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvide
                 p,
                 effects_p: test.effects_p(),
                 relabelling_p: test.relabelling_p(),
-                ratio: ratio(test.effects().mean, interval),
+                ratio: RatioInterval::of_logs(test.effects().mean, interval),
                 alpha,
                 between: test.effects().between.exp_m1(),
                 q: test.effects().q,
@@ -325,26 +325,13 @@ fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvide
         },
         PoolTest::One { slots, test } => {
             let conclusion = slots.pairs().and_then(|pairs| test.conclude(&pairs, share));
-            match conclusion {
-                Ok(Some(conclusion)) => {
-                    let theta =
-                        conclusion.last.theta.clamp(conclusion.interval.lo, conclusion.interval.hi);
-                    PoolEvidence::OneNode(OneNode {
-                        p,
-                        ratio: ratio(theta, conclusion.interval),
-                        alpha,
-                    })
-                }
-                _ => unfit,
-            }
+            conclusion.ok().flatten().map_or(unfit, |found| {
+                let ratio = RatioInterval::clamped(found.last.theta, found.interval);
+                PoolEvidence::OneNode(OneNode { p, ratio, alpha })
+            })
         }
         PoolTest::Nothing(because) => PoolEvidence::None { because: *because },
     }
-}
-
-fn ratio(log_ratio: f64, interval: Interval) -> RatioInterval {
-    let Interval { lo, hi } = interval.exp();
-    RatioInterval { ratio: log_ratio.exp(), lo, hi }
 }
 
 #[cfg(test)]

@@ -106,9 +106,3 @@ pub fn geometric_mean(comparisons: &[Comparison]) -> Option<(f64, usize)> {
     let mean = stats::mean(&logs).ok()?;
     Some((mean.exp(), logs.len()))
 }
-
-impl RatioInterval {
-    pub fn inverse(self) -> Self {
-        Self { ratio: 1.0 / self.ratio, lo: 1.0 / self.hi, hi: 1.0 / self.lo }
-    }
-}

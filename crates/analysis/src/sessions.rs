@@ -50,8 +50,8 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
     let history = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
     let last = history.shifts.last()?;
     let Shape::Step { at } = last.shape else { return None };
-    let [ratio, lo, hi] = [last.size, last.interval.lo, last.interval.hi].map(f64::exp);
-    Some(SessionChange { since: at + 1, ratio: RatioInterval { ratio, lo, hi }, p: last.p })
+    let ratio = RatioInterval::of_logs(last.size, last.interval);
+    Some(SessionChange { since: at + 1, ratio, p: last.p })
 }
 
 /// Two arms that were not interleaved: the ratio of their t0, and the reason for no test.

@@ -79,7 +79,7 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
 /// from it and may leave the margin.
 fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     let shown = paired.net_ratio.unwrap_or(paired.ratio);
-    let is_within = log_interval(shown).is_within(policy.same_within.ln_1p());
+    let is_within = shown.logs().is_within(policy.same_within.ln_1p());
     let verdict = match paired.decision {
         PairedDecision::Different if paired.ratio.lo >= 1.0 => Verdict::Slower,
         PairedDecision::Different => Verdict::Faster,
@@ -94,14 +94,10 @@ fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     Judgement { verdict, within_margin, interval, same_limit, mean_hi, no_test: None, better }
 }
 
-fn log_interval(ratio: RatioInterval) -> stats::Interval {
-    stats::Interval { lo: ratio.lo.ln(), hi: ratio.hi.ln() }
-}
-
 pub fn judge_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
     let margin = policy.same_within.ln_1p();
     let direction = if ratio.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
-    let (verdict, within_margin) = match stats::IntervalVerdict::of(log_interval(ratio), margin) {
+    let (verdict, within_margin) = match stats::IntervalVerdict::of(ratio.logs(), margin) {
         stats::IntervalVerdict::Different => (direction, false),
         stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
         stats::IntervalVerdict::Same => (Verdict::Same, false),

@@ -6,7 +6,7 @@ use stats::sequential::{Conclusion, SequentialDesign, SequentialTest, holm_share
 use stats::spending::{InterimPoint, Spending, sizes};
 use stats::suspects::share_of_looks;
 use stats::verdict::IntervalVerdict;
-use stats::{Invalid, relabel};
+use stats::{Interval, Invalid, relabel};
 
 use crate::comparison::RatioInterval;
 use crate::exact::{is_constant, repeated_ratio};
@@ -291,16 +291,13 @@ impl SessionComparisons {
         let open: Vec<&ArmComparison> = open.collect();
         let first = open.first()?;
         let (log_ratio, err) = first.test.rough()?;
+        let around = Interval { lo: log_ratio - err, hi: log_ratio + err };
         let expected = open.iter().filter_map(|tested| tested.test.expected_pairs());
         Some(ComparisonProgress {
             n_comparisons: awaited.len(),
             n_open: open.len(),
             arms: (first.arm, first.reference),
-            ratio: RatioInterval {
-                ratio: log_ratio.exp(),
-                lo: (log_ratio - err).exp(),
-                hi: (log_ratio + err).exp(),
-            },
+            ratio: RatioInterval::of_logs(log_ratio, around),
             expected_blocks: expected.fold(0.0, f64::max),
         })
     }

@@ -115,8 +115,7 @@ fn what_is_printed_agrees() {
         }
         for line in pool(pieces, 3, 1) {
             let PoolEvidence::Pooled(found) = line.evidence else { continue };
-            let log = Interval { lo: found.ratio.lo.ln(), hi: found.ratio.hi.ln() };
-            let is_different = !log.contains(0.0);
+            let is_different = !found.ratio.logs().contains(0.0);
             assert_eq!(is_different, found.p <= POLICY.alpha, "{found:?}");
             assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");
             n_different += usize::from(is_different);

@@ -151,13 +151,12 @@ fn change(shift: &Shift, entries: &[StoredResult]) -> Change {
         // There must be a result before it.
         Shape::Drift { from, to } => (ChangeKind::Drift, from.max(1), Some(to)),
     };
-    let [ratio, lo, hi] = [shift.size, shift.interval.lo, shift.interval.hi].map(f64::exp);
     Change {
         kind,
         at,
         until,
         p: shift.p,
-        ratio: RatioInterval { ratio, lo, hi },
+        ratio: RatioInterval::of_logs(shift.size, shift.interval),
         also_changed: also_changed(&entries[at - 1], &entries[at]),
         together: ConcurrentChanges::default(),
     }
@@ -214,8 +213,8 @@ fn shift(change: &Change) -> Shift {
         ChangeKind::Spell => Shape::Spell { from: at, to: until },
         ChangeKind::Drift => Shape::Drift { from: at, to: until },
     };
-    let [size, lo, hi] = [change.ratio.ratio, change.ratio.lo, change.ratio.hi].map(f64::ln);
-    Shift { shape, p: change.p, size, interval: stats::Interval { lo, hi } }
+    let RatioInterval { ratio, .. } = change.ratio;
+    Shift { shape, p: change.p, size: ratio.ln(), interval: change.ratio.logs() }
 }
 
 #[cfg(test)]
