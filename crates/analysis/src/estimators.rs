@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
-use stats::{PointEstimate, SortedSample, low_end};
+use stats::{SortedSample, low_end};
 
 use crate::arm_values::{sessions, walls_by_arm};
 use crate::clocks::compares_times;
@@ -125,9 +125,8 @@ fn ratio(
     control: Option<UncertainValue>,
 ) -> Option<UncertainValue> {
     let control = control.unwrap_or(UncertainValue { value: 0.0, err: Some(0.0) });
-    let measured =
-        |it: UncertainValue| PointEstimate { value: it.value, err: it.err.unwrap_or(0.0) };
-    let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
+    let [num, den, shared] = [new, old, control].map(UncertainValue::measured_or_zero);
+    let ratio = ratio_minus_control(num, den, shared);
     let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
     let is_ratio = old.value > control.value && new.value > control.value;
     is_ratio.then_some(UncertainValue { value: ratio.value, err })

@@ -199,8 +199,7 @@ fn without_interruptions(
             if least > 0.0 {
                 times.t0 = UncertainValue { value: t0.value.min(times.most()), err: Some(t0.err) };
             }
-            let each =
-                UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
+            let each = UncertainValue::from(per_interruption);
             let removed_ns = Some(each.value * least);
             Some(InterruptionSummary { usual, each: Some(each), removed_ns, left_ns_max: None })
         }

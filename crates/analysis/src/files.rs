@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use formats::{BenchmarkValues, MetaValue, ResultUnit, Results, statistics::summary};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::PointEstimate;
 
 use crate::arm::summarise;
 use crate::convert::of_record;
@@ -347,16 +346,10 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
 /// The sessions, and so the errors, are independent.
 fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     // Some programs write 0 for a time that is too short, or a difference below 0.
-    if old.value <= 0.0 || new.value <= 0.0 || !(new.value / old.value).is_normal() {
+    if old.value <= 0.0 || new.value <= 0.0 {
         return None;
     }
-    Some(match (old.measured(), new.measured()) {
-        (Some(old), Some(new)) => {
-            let PointEstimate { value, err } = new.over(old);
-            UncertainValue { value, err: Some(err) }
-        }
-        _ => UncertainValue { value: new.value / old.value, err: None },
-    })
+    new.over(old)
 }
 
 /// Geometric mean of one file's ratios, over the benchmarks where lower is better, or all if there is none. The error

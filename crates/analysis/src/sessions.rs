@@ -60,17 +60,10 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
         return Evidence::None { because };
     }
     let both = old.ratio_t0().zip(new.ratio_t0());
-    let Some((old, new)) = both.filter(|(old, new)| (new.value / old.value).is_normal()) else {
-        return Evidence::None { because: NoTest::UnfitNumbers };
-    };
-    let ratio = match (old.measured(), new.measured()) {
-        (Some(old), Some(new)) => {
-            let ratio = new.over(old);
-            UncertainValue { value: ratio.value, err: Some(ratio.err) }
-        }
-        _ => UncertainValue { value: new.value / old.value, err: None },
-    };
-    Evidence::Unpaired { ratio, because, past: None }
+    match both.and_then(|(old, new)| new.over(old)) {
+        Some(ratio) => Evidence::Unpaired { ratio, because, past: None },
+        None => Evidence::None { because: NoTest::UnfitNumbers },
+    }
 }
 
 #[cfg(test)]

@@ -240,12 +240,25 @@ impl UncertainValue {
         Self { value: difference.value, err }
     }
 
+    /// The quotient. The error is known if both errors are. `None` if it is 0 or not finite.
+    pub(crate) fn over(self, other: Self) -> Option<Self> {
+        let quotient = self.measured_or_zero().over(other.measured_or_zero());
+        let err = self.err.and(other.err).map(|_| quotient.err);
+        quotient.value.is_normal().then_some(Self { value: quotient.value, err })
+    }
+
     pub fn measured(self) -> Option<PointEstimate> {
         self.err.map(|err| PointEstimate { value: self.value, err })
     }
 
-    fn measured_or_zero(self) -> PointEstimate {
+    pub(crate) fn measured_or_zero(self) -> PointEstimate {
         PointEstimate { value: self.value, err: self.err.unwrap_or(0.0) }
+    }
+}
+
+impl From<PointEstimate> for UncertainValue {
+    fn from(PointEstimate { value, err }: PointEstimate) -> Self {
+        Self { value, err: Some(err) }
     }
 }
 
