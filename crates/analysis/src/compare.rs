@@ -40,6 +40,28 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     looks.compare(&judged[0])
 }
 
+/// The comparisons by the CPU times of slices, if the wall times contain run-queue delay.
+pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
+    let plan = &record.header.plan;
+    let is_of_wall =
+        plan.workers.as_ref().is_some_and(|workers| workers.headline == Headline::Wall);
+    let waited =
+        arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).any(|it| it > WAIT_MIN);
+    let Some(slices) = record.slices.as_ref().filter(|_| is_of_wall && waited) else {
+        return Vec::new();
+    };
+    let by_cpu = Record {
+        path: record.path.clone(),
+        header: record.header.clone(),
+        rows: gathered(plan, slices, Some(Headline::Cpu)),
+        slices: None,
+        events: record.events.clone(),
+        torn_bytes: 0,
+        parts: Vec::new(),
+    };
+    compare(&by_cpu, arms).0
+}
+
 /// How a comparison is adjusted for its family: Holm's share of alpha, the adjusted p, and the false discovery rate
 /// (Benjamini-Hochberg).
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +90,8 @@ pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjus
 /// A record with its session's interim analyses.
 #[derive(Debug)]
 pub struct RecordLooks<'a> {
-    session: ComparisonContext<'a>,
+    record: &'a Record,
+    arms: &'a [ArmSummary],
     walls: Walls,
     watch: SessionComparisons,
 }
@@ -78,16 +101,16 @@ impl<'a> RecordLooks<'a> {
     pub fn of(record: &'a Record, arms: &'a [ArmSummary]) -> Result<Self, stats::Invalid> {
         let walls = Walls::of(record);
         let watch = SessionComparisons::of(record, &walls)?;
-        Ok(Self { session: ComparisonContext { record, arms }, walls, watch })
+        Ok(Self { record, arms, walls, watch })
     }
 
     /// Every candidate against its reference, and the reference against its twin.
     pub fn compare(&self, judged: &[FamilyAdjustment]) -> (Vec<Comparison>, Option<Comparison>) {
-        let plan = self.session.plan();
+        let plan = self.plan();
         let paired = |tested: &ArmComparison, judged: FamilyAdjustment| Comparison {
             arm: tested.arm,
             reference: plan.reference_of(tested.arm),
-            evidence: self.session.paired(&self.walls, tested, judged),
+            evidence: self.paired(tested, judged),
         };
         let candidates = self.watch.candidates().par_iter().zip(judged);
         let twin = self.watch.twin();
@@ -98,49 +121,19 @@ impl<'a> RecordLooks<'a> {
             }),
         )
     }
-}
 
-/// The comparisons by the CPU times of slices, if the wall times contain run-queue delay.
-pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
-    let plan = &record.header.plan;
-    let is_of_wall =
-        plan.workers.as_ref().is_some_and(|workers| workers.headline == Headline::Wall);
-    let waited =
-        arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).any(|it| it > WAIT_MIN);
-    let Some(slices) = record.slices.as_ref().filter(|_| is_of_wall && waited) else {
-        return Vec::new();
-    };
-    let by_cpu = Record {
-        path: record.path.clone(),
-        header: record.header.clone(),
-        rows: gathered(plan, slices, Some(Headline::Cpu)),
-        slices: None,
-        events: record.events.clone(),
-        torn_bytes: 0,
-        parts: Vec::new(),
-    };
-    compare(&by_cpu, arms).0
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ComparisonContext<'a> {
-    record: &'a Record,
-    arms: &'a [ArmSummary],
-}
-
-impl ComparisonContext<'_> {
     fn plan(&self) -> &Plan {
         &self.record.header.plan
     }
 
-    fn paired(&self, walls: &Walls, tested: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
+    fn paired(&self, tested: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
         let (plan, old, new) = (self.plan(), tested.reference, tested.arm);
-        if let Some(ratio) = repeated_ratio(plan, walls, (old, new)) {
+        if let Some(ratio) = repeated_ratio(plan, &self.walls, (old, new)) {
             let alpha = plan.policy.alpha * judged.share;
-            let test = repeated(ratio, walls.n_pairs(old, new), tested.family, alpha);
+            let test = repeated(ratio, self.walls.n_pairs(old, new), tested.family, alpha);
             return Evidence::Paired(test);
         }
-        let because = match Self::conclusion(walls, tested, judged.share) {
+        let because = match self.conclusion(tested, judged.share) {
             Ok(found) => match self.describe(tested, &found, judged) {
                 Ok(paired) => return Evidence::Paired(paired),
                 Err(_) => NoTest::UnfitNumbers,
@@ -156,9 +149,9 @@ impl ComparisonContext<'_> {
         }
     }
 
-    fn conclusion(walls: &Walls, tested: &ArmComparison, share: f64) -> Result<Conclusion, NoTest> {
+    fn conclusion(&self, tested: &ArmComparison, share: f64) -> Result<Conclusion, NoTest> {
         let reference = tested.reference;
-        let have = walls.n_pairs(reference, tested.arm);
+        let have = self.walls.n_pairs(reference, tested.arm);
         if tested.test.n_pairs_seen() == 0 {
             let need = tested.test.spending().n_pairs_needed();
             return Err(match need {
@@ -167,7 +160,7 @@ impl ComparisonContext<'_> {
                 Some(_) => NoTest::NoLook { have },
             });
         }
-        let pairs = walls.slots(reference, tested.arm).pairs();
+        let pairs = self.walls.slots(reference, tested.arm).pairs();
         let conclusion = pairs.and_then(|pairs| tested.test.conclude(&pairs, share));
         conclusion.ok().flatten().ok_or(NoTest::UnfitNumbers)
     }
