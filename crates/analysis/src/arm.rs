@@ -25,13 +25,12 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
 
 fn summarise_session(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
-    let n_arms = plan.arms.len();
     let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
     let quiet = QuietSlices::of(record);
-    let clocks = clock_summaries(record, quiet.as_ref());
+    let mut clocks = clock_summaries(record, quiet.as_ref());
+    count_exits(&record.rows, &mut clocks);
     let mut sliced = sliced::summaries(record, quiet.as_ref());
     let mut metrics = metrics_by_arm(&record.rows, plan);
-    let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
     let of_arm = |(arm, mut clocks): (usize, ArmSummary)| {
         let role = plan.arms[arm].role;
@@ -48,9 +47,6 @@ fn summarise_session(record: &Record) -> Vec<ArmSummary> {
             label: plan.arms[arm].label().into(),
             is_hidden: role != Role::Candidate,
             n_runs: n_runs[arm],
-            n_timed_out: counts[arm].n_timed_out,
-            n_failed: counts[arm].n_failed,
-            n_nonzero_exits: counts[arm].n_nonzero,
             net: net.map(|(times, control)| net_of(times, control)),
             metrics: std::mem::take(&mut metrics[arm]),
             sliced: sliced[arm].take(),
@@ -60,27 +56,18 @@ fn summarise_session(record: &Record) -> Vec<ArmSummary> {
     clocks.into_iter().enumerate().map(of_arm).collect()
 }
 
-/// Counts of timed runs that timed out, failed, or exited with a status other than 0.
-#[derive(Clone, Copy, Default)]
-struct Exits {
-    n_timed_out: usize,
-    n_failed: usize,
-    n_nonzero: usize,
-}
-
-fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
-    let mut by_arm = vec![Exits::default(); n_arms];
+/// Counts the timed runs of each arm that timed out, failed, or exited with a status other than 0.
+fn count_exits(rows: &Rows, arms: &mut [ArmSummary]) {
     for index in (0..rows.len()).filter(|&index| rows.block(index).is_some()) {
-        let of_arm = &mut by_arm[rows.arm(index)];
+        let of_arm = &mut arms[rows.arm(index)];
         if rows.timed_out(index) {
             of_arm.n_timed_out += 1;
         } else if rows.is_rejected(index) {
             of_arm.n_failed += 1;
         } else if rows.exit(index) != 0 {
-            of_arm.n_nonzero += 1;
+            of_arm.n_nonzero_exits += 1;
         }
     }
-    by_arm
 }
 
 /// The times without the control's.

@@ -150,27 +150,20 @@ fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
     let mut sums = vec![StallSums::default(); n_arms];
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
-        sums[rows.arm(index)].add(
-            wall_ns as f64,
-            rows.get(index, Metric::StalledNs).map(|ns| ns as f64),
-            rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64,
-        );
+        let sum = &mut sums[rows.arm(index)];
+        let Some(stalled_ns) = rows.get(index, Metric::StalledNs) else {
+            sum.n_without += 1;
+            continue;
+        };
+        sum.n += 1;
+        sum.wall_ns += wall_ns as f64;
+        sum.stalled_ns += stalled_ns as f64;
+        sum.unclear_ns += rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
     }
     sums.iter().map(StallSums::summary).collect()
 }
 
 impl StallSums {
-    fn add(&mut self, wall_ns: f64, stalled_ns: Option<f64>, unclear_ns: f64) {
-        let Some(stalled_ns) = stalled_ns else {
-            self.n_without += 1;
-            return;
-        };
-        self.n += 1;
-        self.wall_ns += wall_ns;
-        self.stalled_ns += stalled_ns;
-        self.unclear_ns += unclear_ns;
-    }
-
     fn summary(&self) -> Option<StallSummary> {
         let mean = |sum: f64| sum / self.n as f64;
         (self.n > 0).then(|| StallSummary {
