@@ -23,59 +23,44 @@ pub(super) fn launches(
     rows: &Rows,
     rule: &SliceRule,
 ) {
-    match imported_launches(record) {
-        imported if imported.is_empty() => by_block(made, record, rows, rule),
-        imported => by_import(made, &imported, rows, rule),
+    if record.events.iter().any(|event| matches!(event, Event::Launch { .. })) {
+        by_import(made, &record.events, rows, rule);
+    } else {
+        by_block(made, record, rows, rule);
     }
-}
-
-struct ImportedLaunch<'a> {
-    arm: usize,
-    n_warmups: u32,
-    n_values: u32,
-    info: LaunchInfo,
-    metadata: &'a Metadata,
-}
-
-fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
-    let launches = record.events.iter().filter_map(|event| match event {
-        Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
-            let info = LaunchInfo {
-                loops: *loops,
-                inner_loops: *inner_loops,
-                calibration: *calibration,
-                metadata: None,
-            };
-            let (n_warmups, n_values) = (*n_warmups, *n_values);
-            Some(ImportedLaunch { arm: *arm as usize, n_warmups, n_values, info, metadata })
-        }
-        _ => None,
-    });
-    launches.collect()
 }
 
 /// Restores the launches of an imported record. Each launch has a known number of rows.
 fn by_import(
     made: &mut [Option<BenchmarkValues>],
-    launches: &[ImportedLaunch<'_>],
+    events: &[Event],
     rows: &Rows,
     rule: &SliceRule,
 ) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
-    for launch in launches {
-        let Some(benchmark) = made.get_mut(launch.arm).and_then(Option::as_mut) else { continue };
-        let from = next[launch.arm];
-        let n_rows = (launch.n_warmups + launch.n_values) as usize;
-        next[launch.arm] += n_rows;
-        let indices = of_arm[launch.arm].iter().skip(from).take(n_rows);
+    for event in events {
+        let Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } =
+            event
+        else {
+            continue;
+        };
+        let arm = *arm as usize;
+        let Some(benchmark) = made.get_mut(arm).and_then(Option::as_mut) else { continue };
+        let from = next[arm];
+        let n_rows = (n_warmups + n_values) as usize;
+        next[arm] += n_rows;
+        let indices = of_arm[arm].iter().skip(from).take(n_rows);
         for (at, &index) in indices.enumerate() {
-            take(benchmark, &rows.row(index), rule, at < launch.n_warmups as usize);
+            take(benchmark, &rows.row(index), rule, at < *n_warmups as usize);
         }
-        let mut info = launch.info.clone();
-        info.metadata = (!launch.metadata.is_empty()).then(|| Box::new(launch.metadata.clone()));
-        benchmark.end_launch(info);
+        benchmark.end_launch(LaunchInfo {
+            loops: *loops,
+            inner_loops: *inner_loops,
+            calibration: *calibration,
+            metadata: (!metadata.is_empty()).then(|| Box::new(metadata.clone())),
+        });
     }
 }
 
@@ -95,6 +80,11 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
             _ => None,
         })
         .collect();
+    let close = |benchmark: &mut BenchmarkValues, arm: usize, ended: &OpenLaunch| {
+        let metadata = has_times.then(|| ended.metadata(&record.header.created));
+        let inner_loops = record.header.plan.arms[arm].inner_loops;
+        end_own(benchmark, pilot.get(&arm), inner_loops, metadata);
+    };
     for index in 0..rows.len() {
         let arm = rows.arm(index);
         let Some(benchmark) = made[arm].as_mut() else { continue };
@@ -102,9 +92,7 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
         // Each run is a process. With slices, each block is one, together with the warm-ups before it.
         let is_over = |it: &mut OpenLaunch| it.block.is_some() && (!in_slices || it.block != block);
         if let Some(ended) = open[arm].take_if(is_over) {
-            let metadata = has_times.then(|| ended.metadata(&record.header.created));
-            let inner_loops = record.header.plan.arms[arm].inner_loops;
-            end_own(benchmark, pilot.get(&arm), inner_loops, metadata);
+            close(benchmark, arm, &ended);
         }
         let row = rows.row(index);
         take(benchmark, &row, rule, block.is_none());
@@ -112,9 +100,7 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
     }
     for (arm, (benchmark, ended)) in made.iter_mut().zip(open).enumerate() {
         if let (Some(benchmark), Some(ended)) = (benchmark, ended) {
-            let metadata = has_times.then(|| ended.metadata(&record.header.created));
-            let inner_loops = record.header.plan.arms[arm].inner_loops;
-            end_own(benchmark, pilot.get(&arm), inner_loops, metadata);
+            close(benchmark, arm, &ended);
         }
     }
 }
