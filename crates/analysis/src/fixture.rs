@@ -25,25 +25,7 @@ pub fn times(value: f64, err: f64) -> TimeSummary {
 }
 
 pub fn no_runs() -> ArmSummary {
-    ArmSummary {
-        arm: 0,
-        label: "x".into(),
-        is_hidden: false,
-        n_runs: 30,
-        n_timed_out: 0,
-        n_failed: 0,
-        n_nonzero_exits: 0,
-        times: None,
-        net: None,
-        clean: None,
-        no_clean: None,
-        wall: None,
-        cpu: None,
-        stalls: None,
-        interruptions: None,
-        metrics: Vec::new(),
-        sliced: None,
-    }
+    ArmSummary { label: "x".into(), n_runs: 30, ..ArmSummary::default() }
 }
 
 /// The decision that goes with this interval and a margin of 1 %.
