@@ -13,15 +13,6 @@ pub struct Ranking {
     pub factors: Option<(f64, f64)>,
 }
 
-/// The time of an arm ÷ the reference's.
-#[derive(Clone, Copy, Debug)]
-struct RelativeTime {
-    ratio: f64,
-    /// The interval of the ratio; infinite without a test.
-    lo: f64,
-    hi: f64,
-}
-
 impl Ranking {
     /// Whether the first arm is faster than all others beyond doubt.
     pub fn is_clear(&self) -> bool {
@@ -35,7 +26,8 @@ impl Ranking {
         reference: usize,
         candidates: &[usize],
     ) -> Self {
-        let (mut timed, mut without): (Vec<(usize, RelativeTime)>, Vec<usize>) = Default::default();
+        let (mut timed, mut without): (Vec<(usize, RatioInterval)>, Vec<usize>) =
+            Default::default();
         let found = by_arm(comparisons, arms.len());
         for &arm in candidates {
             match relative_time(arms, found[arm], arm, reference) {
@@ -70,23 +62,21 @@ fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>>
     by_arm
 }
 
+/// The time of an arm ÷ the reference's. The interval is infinite without a test.
 fn relative_time(
     arms: &[ArmSummary],
     comparison: Option<&Comparison>,
     arm: usize,
     reference: usize,
-) -> Option<RelativeTime> {
+) -> Option<RatioInterval> {
     let t0 = |arm: usize| Some(arms[arm].ratio_t0()?.value);
     arms[arm].times.as_ref()?;
     if arm == reference {
-        return Some(RelativeTime { ratio: 1.0, lo: 1.0, hi: 1.0 });
+        return Some(RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 });
     }
-    let untested = |ratio| RelativeTime { ratio, lo: 0.0, hi: f64::INFINITY };
+    let untested = |ratio| RatioInterval { ratio, lo: 0.0, hi: f64::INFINITY };
     Some(match comparison.map(|comparison| &comparison.evidence) {
-        Some(Evidence::Paired(paired)) => {
-            let RatioInterval { ratio, lo, hi } = paired.net_ratio.unwrap_or(paired.ratio);
-            RelativeTime { ratio, lo, hi }
-        }
+        Some(Evidence::Paired(paired)) => paired.net_ratio.unwrap_or(paired.ratio),
         Some(Evidence::Unpaired { ratio, .. }) => untested(ratio.value),
         // A time not above 0 has no ratio, and is as short as can be.
         _ => {
