@@ -87,11 +87,13 @@ fn raw_range(benchmark: &BenchmarkValues) -> Option<ValueRange<f64>> {
     if benchmark.unit != ResultUnit::Time {
         return None;
     }
-    let times = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value);
-    times.fold(None, |range: Option<ValueRange<f64>>, ns| {
-        let ValueRange { min, max } = range.unwrap_or(ValueRange { min: ns, max: ns });
-        Some(ValueRange { min: min.min(ns), max: max.max(ns) })
-    })
+    let (min, max) = (raw_ns(benchmark).reduce(f64::min)?, raw_ns(benchmark).reduce(f64::max)?);
+    Some(ValueRange { min, max })
+}
+
+/// Time of all loops of each measurement.
+fn raw_ns(benchmark: &BenchmarkValues) -> impl Iterator<Item = f64> {
+    raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value)
 }
 
 /// Time of all values and warm-ups, ns; `None` if the values are no times.
@@ -99,13 +101,11 @@ pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
     if benchmark.unit != ResultUnit::Time {
         return None;
     }
-    let values: f64 =
-        raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value).sum();
     let of_warmups = |launch: LaunchView<'_>| {
         let inner = launch.inner_loops() as f64;
         launch.warmups.iter().map(|&(loops, value)| loops as f64 * inner * value).sum::<f64>()
     };
-    let total = values + benchmark.launches().map(of_warmups).sum::<f64>();
+    let total = raw_ns(benchmark).sum::<f64>() + benchmark.launches().map(of_warmups).sum::<f64>();
     (total > 0.0).then_some(total)
 }
 
@@ -135,15 +135,12 @@ fn said<'a>(
 
 /// Texts of dates sort in the order of time.
 fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
-    let mut range: Option<(&str, &str)> = None;
-    for launch in benchmark.launches() {
-        let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else {
-            continue;
-        };
-        let (min, max) = range.unwrap_or((date, date));
-        range = Some((min.min(date), max.max(date)));
-    }
-    range.map(|(min, max)| ValueRange { min: min.into(), max: max.into() })
+    let date = |launch| match said(results, benchmark, &launch, "date")? {
+        MetaValue::Text(date) => Some(date),
+        _ => None,
+    };
+    let dates = || benchmark.launches().filter_map(date);
+    Some(ValueRange { min: dates().min()?.clone(), max: dates().max()?.clone() })
 }
 
 fn mad(values: &[f64], median: f64) -> Option<f64> {
