@@ -80,25 +80,17 @@ fn add(whole: &mut Record, part: &Record, first_step: u32, first_arm: u32) -> u3
     if let (Some(from), Some(to)) = (&part.slices, &mut whole.slices) {
         copy(from, to);
     }
-    for event in &part.events {
-        match event {
-            Event::Failure { step, stderr } => whole
-                .events
-                .push(Event::Failure { step: step + first_step, stderr: stderr.clone() }),
-            Event::Worker { arm, .. } | Event::Counters { arm, .. } => {
-                let arm = arm + first_arm;
-                let mut event = event.clone();
-                if let Event::Worker { arm: at, .. } | Event::Counters { arm: at, .. } = &mut event
-                {
-                    *at = arm;
-                }
-                if let Event::Counters { step, .. } = &mut event {
-                    *step += first_step;
-                }
-                whole.events.push(event);
+    for mut event in part.events.iter().cloned() {
+        match &mut event {
+            Event::Failure { step, .. } => *step += first_step,
+            Event::Worker { arm, .. } => *arm += first_arm,
+            Event::Counters { step, arm, .. } => {
+                *step += first_step;
+                *arm += first_arm;
             }
-            _ => {}
+            _ => continue,
         }
+        whole.events.push(event);
     }
     end
 }
