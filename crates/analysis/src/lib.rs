@@ -75,7 +75,7 @@ pub use low_runs::{LoneRun, Oddity, WorkCount};
 pub use neighbours::Neighbours;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
 pub use ranking::{Ranking, geometric_mean};
-pub use sessions::{LEVEL_MIN, across_records};
+pub use sessions::{LEVEL_MIN, across_records, shift_options};
 pub use single::Analysis;
 pub use steadiness::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,

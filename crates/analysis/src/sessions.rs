@@ -42,11 +42,16 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
     }
 }
 
-/// The last change of level, unless the level has come back since.
-fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
+/// The options of a search for changes of level at this error rate.
+pub fn shift_options(alpha: f64, seed: u64) -> ShiftOptions {
     // With so many orders, alpha is the share of two of them, the real one included.
     let n_orders = (2.0 / alpha).ceil() as usize - 1;
-    let options = ShiftOptions { alpha, level_min: LEVEL_MIN, n_orders, seed: SEED };
+    ShiftOptions { alpha, level_min: LEVEL_MIN, n_orders, seed }
+}
+
+/// The last change of level, unless the level has come back since.
+fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
+    let options = shift_options(alpha, SEED);
     let history = level_shift::find(&stats::logs(times).ok()?, options).ok()?;
     let last = history.shifts.last()?;
     let Shape::Step { at } = last.shape else { return None };

@@ -6,11 +6,9 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::history::series::{
-    Change, ChangeKind, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series,
-};
+use crate::history::series::{Change, ChangeKind, ConcurrentChanges, ResultSequence, Series};
 use crate::history::{StoredResult, concurrent, relative};
-use analysis::RatioInterval;
+use analysis::{RatioInterval, shift_options};
 use model::values::Estimate;
 use stats::level_shift::{self, LevelHistory, Shape, Shift, ShiftOptions};
 use stats::multiplicity::benjamini_hochberg;
@@ -101,10 +99,8 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     }
 }
 
-pub(super) fn options(policy: DetectionSettings) -> ShiftOptions {
-    // With so many orders, alpha is the share of two of them, the real one included.
-    let n_orders = (2.0 / policy.alpha).ceil() as usize - 1;
-    ShiftOptions { alpha: policy.alpha, level_min: LEVEL_MIN, n_orders, seed: policy.seed }
+fn options(policy: DetectionSettings) -> ShiftOptions {
+    shift_options(policy.alpha, policy.seed)
 }
 
 /// The places of a change at which the level jumps. A drift has none.
