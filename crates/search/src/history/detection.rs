@@ -51,10 +51,6 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
     }
     let mut all: Vec<(Series, Option<f64>)> =
         groups.into_par_iter().map(|ordered| divided(ordered, policy)).collect();
-    let key = |series: &Series| {
-        (series.benchmark.clone(), series.arm.clone(), series.unit.clone(), series.machine.clone())
-    };
-    all.sort_by_cached_key(|(series, _)| key(series));
     resolve(&mut all, policy);
     let ps: Vec<f64> = all.iter().filter_map(|(_, p)| *p).collect();
     let mut qs = benjamini_hochberg(&ps).unwrap_or_default().into_iter();
