@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Analysis, Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
+use crate::{Analysis, Comparison, NoTest, PairedDecision, PairedTest, RatioInterval};
 use model::values::{Better, Estimand, FailOn, exit_code};
 use record::Record;
 use record::plan::DecisionRule;
@@ -58,20 +58,22 @@ pub struct Judgement {
 }
 
 pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
-    let undecided = |no_test| Judgement {
+    match comparison.evidence.test() {
+        Ok(paired) => judge_paired(paired, policy),
+        Err(because) => Judgement { no_test: Some(because), ..undecided(policy) },
+    }
+}
+
+/// The judgement without evidence.
+fn undecided(policy: &DecisionRule) -> Judgement {
+    Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,
         interval: None,
         same_limit: 1.0 + policy.same_within,
         mean_hi: None,
-        no_test,
+        no_test: None,
         better: policy.better,
-    };
-    match &comparison.evidence {
-        Evidence::Paired(paired) => judge_paired(paired, policy),
-        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
-            undecided(Some(*because))
-        }
     }
 }
 
@@ -89,9 +91,7 @@ fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     let within_margin = paired.decision == PairedDecision::Different && is_within;
     // A user who asks for one part of the distribution does not ask for the mean.
     let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
-    let same_limit = 1.0 + policy.same_within;
-    let (interval, better) = (Some(shown), policy.better);
-    Judgement { verdict, within_margin, interval, same_limit, mean_hi, no_test: None, better }
+    Judgement { verdict, within_margin, interval: Some(shown), mean_hi, ..undecided(policy) }
 }
 
 pub fn judge_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
@@ -103,16 +103,7 @@ pub fn judge_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement 
         stats::IntervalVerdict::Same => (Verdict::Same, false),
         stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
     };
-    let same_limit = 1.0 + policy.same_within;
-    Judgement {
-        verdict,
-        within_margin,
-        interval: Some(ratio),
-        same_limit,
-        mean_hi: None,
-        no_test: None,
-        better: policy.better,
-    }
+    Judgement { verdict, within_margin, interval: Some(ratio), ..undecided(policy) }
 }
 
 /// The answer to `--fail-on`.
@@ -229,6 +220,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Evidence;
     use crate::fixture::paired;
     use model::values::{Better, Clock, ProcessValue};
 
