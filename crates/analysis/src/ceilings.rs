@@ -5,7 +5,7 @@ use stats::{Interval, PointEstimate};
 use crate::clocks::compares_times;
 use crate::exact::AGREE_WITHIN;
 use crate::summary::{ArmSummary, TimeSummary};
-use crate::verdict::GateAnswer;
+use crate::verdict::{GateAnswer, worst_of};
 use model::values::Ceiling;
 use record::plan::Plan;
 use record::plan::counting::AGREEING_RUNS;
@@ -43,16 +43,7 @@ pub fn against_ceiling(
 
 /// The worst answer; of equally bad ones, the arm with the largest value.
 pub fn worst(answers: &[CeilingAnswer]) -> Option<&CeilingAnswer> {
-    let rank = |answer: GateAnswer| match answer {
-        GateAnswer::Fail => 2,
-        GateAnswer::Undecided => 1,
-        GateAnswer::Pass => 0,
-    };
-    let key = |it: &CeilingAnswer| (rank(it.answer), it.interval.hi);
-    answers.iter().rev().max_by(|one, other| {
-        let ((one, hi), (other, higher)) = (key(one), key(other));
-        one.cmp(&other).then(hi.total_cmp(&higher))
-    })
+    worst_of(answers, |it| (it.answer, it.interval.hi))
 }
 
 pub fn answer(interval: Interval, most: f64) -> GateAnswer {

@@ -162,15 +162,25 @@ impl GateAnswer {
         }
     }
 
-    pub fn and(self, other: Self) -> Self {
-        if [self, other].contains(&Self::Fail) {
-            Self::Fail
-        } else if [self, other].contains(&Self::Undecided) {
-            Self::Undecided
-        } else {
-            Self::Pass
+    fn severity(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Undecided => 1,
+            Self::Fail => 2,
         }
     }
+
+    pub fn and(self, other: Self) -> Self {
+        if other.severity() > self.severity() { other } else { self }
+    }
+}
+
+/// The one with the worst answer; of equally bad ones, the first with the largest value.
+pub fn worst_of<T>(all: &[T], key: impl Fn(&T) -> (GateAnswer, f64)) -> Option<&T> {
+    all.iter().rev().max_by(|one, other| {
+        let ((one, value), (other, larger)) = (key(one), key(other));
+        one.severity().cmp(&other.severity()).then(value.total_cmp(&larger))
+    })
 }
 
 impl Judgement {

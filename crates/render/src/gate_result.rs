@@ -14,7 +14,7 @@ use crate::t0;
 use crate::text::no_tests;
 use crate::uncertain;
 use crate::units::{counted, counts_in_words, percent, unit_of_arm};
-use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict};
+use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict, worst_of};
 use analysis::work::{DecidedBy, WorkCounted, answer};
 use analysis::{ComparedTimes, Comparison, against_ceiling};
 use model::values::{DecideOn, FailOn, exit_code};
@@ -99,14 +99,7 @@ impl<'a> GateResult<'a> {
     }
 
     pub fn code_of(rows: &[GateRow]) -> u8 {
-        let has = |answer| rows.iter().any(|row| row.answer == answer);
-        if has(GateAnswer::Fail) {
-            exit_code::CHECK_FAILED
-        } else if has(GateAnswer::Undecided) {
-            exit_code::UNDECIDED
-        } else {
-            exit_code::SUCCESS
-        }
+        rows.iter().fold(GateAnswer::Pass, |worst, row| worst.and(row.answer)).exit_code()
     }
 
     fn row(
@@ -320,16 +313,7 @@ impl<'a> GateResult<'a> {
 
     /// The deciding row: the worst of those with the worst answer.
     pub(super) fn worst<'r>(&self, rows: &'r [GateRow]) -> Option<&'r GateRow> {
-        let rank = |row: &GateRow| match row.answer {
-            GateAnswer::Fail => 2,
-            GateAnswer::Undecided => 1,
-            GateAnswer::Pass => 0,
-        };
-        let key = |row: &GateRow| (rank(row), row.badness());
-        rows.iter().rev().max_by(|one, other| {
-            let ((one, bad), (other, worse)) = (key(one), key(other));
-            one.cmp(&other).then(bad.total_cmp(&worse))
-        })
+        worst_of(rows, |row| (row.answer, row.badness()))
     }
 
     /// Everything that was not measured, with headings.
