@@ -35,7 +35,7 @@ pub fn against_ceiling(
     let judged = plan.candidates().filter(|(arm, _)| !references.contains(arm));
     let answers = judged.map(|(arm, planned)| {
         ceiling.check(planned.unit, plan.policy.better)?;
-        let interval = arms.get(arm).map_or(UNKNOWN, |summary| interval(plan, summary));
+        let interval = arms.get(arm).map_or(Interval::ALL, |summary| interval(plan, summary));
         Ok(CeilingAnswer { arm, answer: answer(interval, ceiling.value), interval })
     });
     answers.collect()
@@ -61,19 +61,17 @@ pub fn around(PointEstimate { value, err }: PointEstimate) -> Interval {
     Interval { lo: value - N_ERRORS * err, hi: value + N_ERRORS * err }
 }
 
-const UNKNOWN: Interval = Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
-
 /// The arm's value with two errors on each side. t0 of runs is at most the lowest run. t0 of slices is a value of whole
 /// processes, so the lowest slice is no limit. Counts that repeat have no error.
 fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
-    let Some(times) = &arm.times else { return UNKNOWN };
+    let Some(times) = &arm.times else { return Interval::ALL };
     let repeats =
         arm.n_runs >= AGREEING_RUNS as usize && times.max <= times.min * (1.0 + AGREE_WITHIN);
     if repeats && plan.valgrind().is_some() {
         return Interval { lo: times.min, hi: times.max };
     }
     let value = arm.net_t0().unwrap_or(times.t0);
-    let around = value.measured().map_or(UNKNOWN, around);
+    let around = value.measured().map_or(Interval::ALL, around);
     let is_lowest = compares_times(plan) && arm.net.is_none() && arm.sliced.is_none();
     let most = if is_lowest { TimeSummary::most(times) } else { f64::INFINITY };
     Interval { lo: around.lo, hi: around.hi.min(most) }
