@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::arm_values::by_arm;
-use crate::evidence::{self, ArmEvidence, settle};
+use crate::evidence::{self, RunEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
 use crate::quiet::QuietSlices;
@@ -85,8 +85,8 @@ fn settled(record: &Record, clock: Clock, quiet: Option<&QuietSlices>) -> Vec<Se
         return summaries.into_iter().map(|times| (times, None)).collect();
     }
     let evidence = evidence::arm_evidence(record, clock, processes.as_ref());
-    let of_arm = |(mut times, evidence): (Option<TimeSummary>, ArmEvidence)| {
-        let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
+    let of_arm = |(mut times, runs): (Option<TimeSummary>, Vec<RunEvidence>)| {
+        let interruptions = times.as_mut().and_then(|times| settle(times, runs));
         (times, interruptions)
     };
     summaries.into_iter().zip(evidence).map(of_arm).collect()

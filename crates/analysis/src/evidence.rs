@@ -11,15 +11,9 @@ use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Record, Rows};
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct ArmEvidence {
-    /// In run order.
-    runs: Vec<RunEvidence>,
-}
-
 /// The time that one run may have lost unseen.
 #[derive(Clone, Copy, Debug)]
-struct RunEvidence {
+pub(super) struct RunEvidence {
     time_ns: f64,
     /// The part that may have gone to other programs, ns.
     hidden_ns: f64,
@@ -43,16 +37,16 @@ const LOW: f64 = 0.2;
 /// 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
 const COST_NS: f64 = 400e3;
 
-/// The evidence on each arm of the plan, by a clock. `processes` has the runs by this clock if there are slices. A run
-/// with the mean of its slices hides something if any slice does; otherwise its lowest slices count.
+/// The evidence on each arm's runs, in run order, by a clock. `processes` has the runs by this clock if there are slices.
+/// A run with the mean of its slices hides something if any slice does; otherwise its lowest slices count.
 pub(super) fn arm_evidence(
     record: &Record,
     clock: Clock,
     processes: Option<&Rows>,
-) -> Vec<ArmEvidence> {
+) -> Vec<Vec<RunEvidence>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
-    let found = match (&record.slices, processes) {
+    match (&record.slices, processes) {
         (Some(slices), Some(processes)) => {
             let rule = SliceRule::of(plan, Some(clock.into()));
             let rows = if rule.is_low() { slices } else { processes };
@@ -66,29 +60,21 @@ pub(super) fn arm_evidence(
             })
         }
         _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock)),
-    };
-    found.into_iter().map(|runs| ArmEvidence { runs }).collect()
+    }
 }
 
-impl ArmEvidence {
-    /// Smallest CPU time of a run, ns; 0 if some run was on several CPUs at a time.
-    fn least_ns(&self) -> f64 {
-        self.runs.iter().map(|run| run.least_ns).min_by(f64::total_cmp).unwrap_or(0.0)
+/// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
+fn lowest(runs: &[RunEvidence]) -> Vec<(f64, f64)> {
+    if runs.iter().all(|run| run.hidden_ns == 0.0) {
+        return Vec::new();
     }
-
-    /// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
-    fn low(&self) -> Vec<(f64, f64)> {
-        if self.runs.iter().all(|run| run.hidden_ns == 0.0) {
-            return Vec::new();
-        }
-        let mut runs: Vec<_> = self.runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect();
-        let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
-        if n_low < runs.len() {
-            runs.select_nth_unstable_by(n_low, |a, b| a.0.total_cmp(&b.0));
-            runs.truncate(n_low);
-        }
-        runs
+    let mut runs: Vec<_> = runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect();
+    let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
+    if n_low < runs.len() {
+        runs.select_nth_unstable_by(n_low, |a, b| a.0.total_cmp(&b.0));
+        runs.truncate(n_low);
     }
+    runs
 }
 
 impl RunEvidence {
@@ -141,12 +127,12 @@ impl RunEvidence {
 /// CPU time of a single-threaded program. The error covers what the evidence leaves open.
 pub(super) fn settle(
     times: &mut TimeSummary,
-    mut evidence: ArmEvidence,
+    mut runs: Vec<RunEvidence>,
 ) -> Option<InterruptionSummary> {
     if let Some(lone) = times.lone_run.as_ref().filter(|lone| lone.is_left_out()) {
-        evidence.runs.remove(lone.run - 1);
+        runs.remove(lone.run - 1);
     }
-    let low = evidence.low();
+    let low = lowest(&runs);
     let is_interrupted = !low.is_empty()
         && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns);
     if times.is_upper_limit {
@@ -154,17 +140,19 @@ pub(super) fn settle(
             times.limited_by = Some(LimitCause::Interruptions);
         }
         // t0 stays, but interruptions are still a part of the lost time.
-        let found = without_interruptions(&mut times.clone(), &evidence.runs)?;
+        let found = without_interruptions(&mut times.clone(), &runs)?;
         return Some(InterruptionSummary { removed_ns: None, left_ns_max: None, ..found });
     }
     if is_interrupted {
         // The smallest value of a process may differ from its slices' smallest, as with a difference of n and 2n loops.
-        let least = evidence.runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
+        let least = runs.iter().map(|run| run.time_ns).min_by(f64::total_cmp);
         times.limit(least.unwrap_or(times.most()), LimitCause::Interruptions);
         return None;
     }
-    times.t0.value = times.t0.value.max(evidence.least_ns().min(times.most()));
-    let found = without_interruptions(times, &evidence.runs);
+    // 0 if some run was on several CPUs at a time.
+    let least_cpu_ns = runs.iter().map(|run| run.least_ns).min_by(f64::total_cmp).unwrap_or(0.0);
+    times.t0.value = times.t0.value.max(least_cpu_ns.min(times.most()));
+    let found = without_interruptions(times, &runs);
     let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
     let open_ns = median_of(low.iter().map(|run| run.1)).hypot(left_ns_max);
     if times.t0.value > 0.0 {
@@ -224,7 +212,7 @@ mod tests {
         let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
         let mut found = times(&values, &LowRuns::from_values(&values)).unwrap();
         let runs = runs.iter().map(|run| RunEvidence { least_ns, ..*run }).collect();
-        let interruptions = settle(&mut found, ArmEvidence { runs });
+        let interruptions = settle(&mut found, runs);
         (found, interruptions)
     }
 
