@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use stats::SortedSample;
 
+use crate::arm_values::by_arm;
 use model::values::metric::Metric;
 use model::values::{Estimand, Headline, ProcessValue, time_ns};
 use record::plan::Plan;
@@ -244,11 +245,7 @@ pub(super) fn gathered_where(
 /// The value per loop of each slice, by arm, in session order.
 pub fn values_by_arm(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Vec<Vec<f64>> {
     let rule = SliceRule::of(plan, headline);
-    let mut values = vec![Vec::new(); plan.arms.len()];
-    for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
-        values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.value));
-    }
-    values
+    by_arm(slices, plan.arms.len(), |slices, index| Some(rule.slice(&slices.row(index))?.value))
 }
 
 #[cfg(test)]
