@@ -75,8 +75,8 @@ pub fn activities(record: &Record) -> Vec<Option<Activity>> {
     let (rows, plan) = (&record.rows, &record.header.plan);
     let mut runs: Vec<Vec<usize>> = vec![Vec::new(); plan.arms.len()];
     if !plan.in_slices && record.header.imported.is_none() {
-        let timed = (0..rows.len()).filter(|&index| rows.is_measurement(index));
-        let whole = timed.filter(|&index| plan.arms[rows.arm(index)].counted.is_none());
+        let whole =
+            rows.measurements().filter(|&index| plan.arms[rows.arm(index)].counted.is_none());
         whole.for_each(|index| runs[rows.arm(index)].push(index));
     }
     runs.iter().map(|runs| (!runs.is_empty()).then(|| activity(rows, runs))).collect()

@@ -30,7 +30,7 @@ pub(super) fn by_arm<T>(
     value: impl Fn(&Rows, usize) -> Option<T>,
 ) -> Vec<Vec<T>> {
     let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+    for index in rows.measurements() {
         series[rows.arm(index)].extend(value(rows, index));
     }
     series

@@ -148,7 +148,7 @@ struct StallSums {
 
 fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
     let mut sums = vec![StallSums::default(); n_arms];
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+    for index in rows.measurements() {
         let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
         let sum = &mut sums[rows.arm(index)];
         let Some(stalled_ns) = rows.get(index, Metric::StalledNs) else {

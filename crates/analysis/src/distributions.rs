@@ -208,7 +208,7 @@ fn unpaired(
 
 fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
     let rows = &record.rows;
-    let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
+    let measured = rows.measurements().filter(|&row| rows.arm(row) == arm);
     let walls: Vec<f64> = measured.filter_map(|row| rows.headline(row)).collect();
     let used = evenly_spaced(walls.len(), RUNS_MAX);
     let used: Vec<f64> = used.into_iter().map(|run| walls[run]).collect();

@@ -42,7 +42,7 @@ pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<
         let is_clear = slices.get(index, Metric::UnclearNs).unwrap_or(0) == 0;
         is_clear && !is_loud(index) && !is_loud(index + 1)
     };
-    for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
+    for index in slices.measurements() {
         if slices.arm(index) == arm
             && is_own(index)
             && let Some(LaunchSlice { value, .. }) = rule.slice(&slices.row(index))

@@ -140,7 +140,7 @@ pub(super) fn low_ends(
     value: impl Fn(&Rows, usize) -> Option<f64>,
 ) -> Vec<LowRuns> {
     let mut low_ends = vec![LowRuns::default(); n_arms];
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+    for index in rows.measurements() {
         if let Some(value) = value(rows, index) {
             let mark = RunMark::new(rows.exit(index), |metric| rows.get(index, metric));
             low_ends[rows.arm(index)].add(value, mark);

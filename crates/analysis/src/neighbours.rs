@@ -49,7 +49,7 @@ impl Neighbours {
         let rows = record.slices.as_ref().unwrap_or(&record.rows);
         let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];
         let (mut n_probes, mut n_shared) = (0, 0);
-        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        for index in rows.measurements() {
             let Some(is_shared) = began_on_shared_core(rows, index) else { continue };
             n_probes += 1;
             n_shared += usize::from(is_shared);

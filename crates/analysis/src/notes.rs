@@ -96,8 +96,7 @@ pub(super) fn on_the_core(neighbours: Neighbours) -> Option<Note> {
 /// Sum of a metric over the measured runs; `None` if no run has it.
 fn total(record: &Record, metric: Metric) -> Option<f64> {
     let rows = &record.rows;
-    let indices = (0..rows.len()).filter(|&index| rows.is_measurement(index));
-    let values = indices.filter_map(|index| rows.get(index, metric));
+    let values = rows.measurements().filter_map(|index| rows.get(index, metric));
     values.map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
@@ -137,8 +136,8 @@ fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
 fn crowded(record: &Record) -> Option<Note> {
     let share = total(record, Metric::CrowdedNs)? / total(record, Metric::WallNs)?;
     let rows = &record.rows;
-    let runs = (0..rows.len()).filter(|&at| rows.is_measurement(at));
-    let n_threads = runs.filter_map(|at| rows.get(at, Metric::RunnableMax)).max()?;
+    let counted = rows.measurements().filter_map(|at| rows.get(at, Metric::RunnableMax));
+    let n_threads = counted.max()?;
     let Header { plan, facts, .. } = &record.header;
     let allowed = || Some(read_cpu_list(facts.cpus_allowed.as_deref()?)?.len());
     let n_cpus = plan.process.affinity.as_ref().map(Vec::len).or_else(allowed)?;
@@ -160,7 +159,7 @@ fn lost_shield(record: &Record) -> Option<Note> {
         _ => None,
     })?;
     let rows = &record.rows;
-    let n_runs = (0..rows.len()).filter(|&at| rows.is_measurement(at) && rows.step(at) >= first);
+    let n_runs = rows.measurements().filter(|&at| rows.step(at) >= first);
     Some(Note { finding: Finding::ShieldLost { n_runs: n_runs.count(), why }, weight: 1.0 })
 }
 
@@ -176,10 +175,8 @@ fn priority(record: &Record) -> Vec<Note> {
     let nice = gap(NICE)
         .filter(|_| preempted >= SUFFERED_MIN)
         .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
-    let is_long = (0..rows.len()).any(|at| {
-        rows.is_measurement(at)
-            && rows.get(at, Metric::WallNs).is_some_and(|ns| ns > PAUSE_AFTER_NS)
-    });
+    let mut walls_ns = rows.measurements().filter_map(|at| rows.get(at, Metric::WallNs));
+    let is_long = walls_ns.any(|ns| ns > PAUSE_AFTER_NS);
     let real_time = gap(REAL_TIME).filter(|_| is_long).map(|gap| Note {
         finding: Finding::RealTimePauses { why: gap.why.clone() },
         weight: 0.05,

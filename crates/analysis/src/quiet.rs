@@ -49,8 +49,8 @@ impl QuietSlices {
         };
         let is_quiet: Vec<bool> = (0..slices.len()).map(is_quiet).collect();
         let mut arms = vec![CoreState::default(); n_arms];
-        let measured = (0..slices.len()).filter(|&index| slices.is_measurement(index));
-        for (index, is_shared) in measured.filter_map(|index| Some((index, shared[index]?))) {
+        let probed = slices.measurements().filter_map(|index| Some((index, shared[index]?)));
+        for (index, is_shared) in probed {
             let arm = &mut arms[slices.arm(index)];
             arm.n_probed += 1;
             arm.n_shared += usize::from(is_shared);

@@ -40,7 +40,7 @@ impl Walls {
     pub fn of(record: &Record) -> Self {
         let mut walls = Self::new(&record.header.plan);
         let rows = &record.rows;
-        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        for index in rows.measurements() {
             let (Some(block), Some(value)) = (rows.block(index), rows.cost(index)) else {
                 continue;
             };

@@ -204,10 +204,14 @@ impl Rows {
         self.block.get(index).is_some() && self.is_time(index)
     }
 
+    /// The indices of the measurements.
+    pub fn measurements(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).filter(|&at| self.is_measurement(at))
+    }
+
     /// The indices of these arms' measurements.
     pub fn measurements_of<'a>(&'a self, arms: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
-        let is_one = |&at: &usize| arms.contains(&self.arm(at)) && self.is_measurement(at);
-        (0..self.len()).filter(is_one)
+        self.measurements().filter(|&at| arms.contains(&self.arm(at)))
     }
 
     pub fn has(&self, metric: Metric) -> bool {

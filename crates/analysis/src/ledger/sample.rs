@@ -47,7 +47,7 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
         return by_arm;
     }
     let rule = SliceRule::of(plan, None);
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+    for index in rows.measurements() {
         let arm = rows.arm(index);
         let Some(wall) = &arms[arm].times else { continue };
         let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);

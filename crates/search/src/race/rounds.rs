@@ -55,7 +55,7 @@ impl RoundTimes {
         let n_columns = kept.len() * n_benchmarks;
         let mut blocks: Vec<Vec<Option<PlacedRun>>> = Vec::new();
         let (mut wall_s, mut n_timed) = (vec![0.0; n_columns], vec![0_u32; n_columns]);
-        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        for index in rows.measurements() {
             let (benchmark, arm) = (rows.arm(index) / arms.len(), rows.arm(index) % arms.len());
             let at = kept.iter().position(|&at| at == arm && benchmark < n_benchmarks);
             let (Some(at), Some(block), Some(cost)) = (at, rows.block(index), rows.cost(index))
