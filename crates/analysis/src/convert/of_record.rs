@@ -196,17 +196,7 @@ fn facts(record: &Record) -> Metadata {
     say("container", text(&facts.container));
     say("date", Some(pyperf_facts::local(&header.created).as_str().into()));
     say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
-    say(
-        "stillwell_order",
-        Some(
-            match plan.order {
-                Order::Interleave => "interleave",
-                Order::Listed => "listed",
-                Order::Sequential => "sequential",
-            }
-            .into(),
-        ),
-    );
+    say("stillwell_order", Some(plan.order.name().as_str().into()));
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     say(REVISION, revision_of_all(record).map(MetaValue::from));
     metadata

@@ -24,6 +24,11 @@ impl Order {
     pub fn has_blocks(self) -> bool {
         self != Self::Sequential
     }
+
+    /// Name as an option's value.
+    pub fn name(self) -> String {
+        option_value(&self)
+    }
 }
 
 /// The time of a run that is compared.
