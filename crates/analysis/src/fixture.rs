@@ -1,6 +1,7 @@
 //! Summaries for the tests, built in memory.
 
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
+use crate::exact::repeated;
 use crate::summary::{ArmSummary, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
 
 /// Times whose statistics all have this value and this error.
@@ -39,27 +40,14 @@ fn decision(lo: f64, hi: f64) -> PairedDecision {
 
 pub fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
     PairedTest {
-        n_pairs: 60,
-        n_warmup_pairs: 0,
         n_looks: 3,
-        family: 1,
         p: 0.0005,
         q: 0.0005,
         statistic: StatisticName::Floor,
-        ratio: RatioInterval { ratio, lo, hi },
-        net_ratio: None,
-        alpha: 0.01,
         smallest_visible: 0.0073,
-        to_decide: None,
-        position_ratio: 1.0,
         decision: decision(lo, hi),
-        doubt: None,
-        mean_ratio: RatioInterval { ratio, lo, hi },
         hidden_tail: 0.074,
-        slow_runs: None,
-        is_contradicted: false,
-        shape: None,
         repeats: false,
-        is_unsteady: false,
+        ..repeated(RatioInterval { ratio, lo, hi }, 60, 1, 0.01)
     }
 }
