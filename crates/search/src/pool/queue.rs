@@ -89,19 +89,8 @@ pub fn job_name(manifest: &PoolManifest, offset: usize) -> String {
 fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
     let mut jobs = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let fields: Vec<&str> = line.trim().splitn(6, '|').collect();
-        let [name, id, index, state, node, reason] = fields[..] else {
-            bail!("squeue wrote {line:?}, which is no line of a job");
-        };
-        let offset = name.rsplit_once('-').and_then(|(_, offset)| offset.parse::<usize>().ok());
-        let job = offset.zip(index.parse::<usize>().ok()).map(|(offset, index)| offset + index);
-        let Some(job) = job else { bail!("squeue wrote {line:?}, which is no line of a job") };
-        let queued = QueuedJob {
-            id: id.into(),
-            state: state.into(),
-            node: node.into(),
-            reason: reason.into(),
-        };
+        let (job, queued) = parse_job(line.trim())
+            .with_context(|| format!("squeue wrote {line:?}, which is no line of a job"))?;
         // If the user submitted a job twice, the running one counts.
         let is_better = |known: &QueuedJob| queued.is_running() && !known.is_running();
         if jobs.get(&job).is_none_or(is_better) {
@@ -109,6 +98,15 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
         }
     }
     Ok(jobs)
+}
+
+fn parse_job(line: &str) -> Option<(usize, QueuedJob)> {
+    let fields: Vec<&str> = line.splitn(6, '|').collect();
+    let [name, id, index, state, node, reason] = fields[..] else { return None };
+    let offset: usize = name.rsplit_once('-')?.1.parse().ok()?;
+    let index: usize = index.parse().ok()?;
+    let [id, state, node, reason] = [id, state, node, reason].map(str::to_owned);
+    Some((offset + index, QueuedJob { id, state, node, reason }))
 }
 
 /// Cancels all jobs of a pool and returns their number. Errors: the pool does not use Slurm, or Slurm does not answer.
