@@ -30,15 +30,11 @@ fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent:
     let level = campaign.next_level();
     campaign.take(&CampaignEvent::Began { name: name.into(), program: program(name), level });
     campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
-        answer,
-        reason: AnswerReason::Budget,
         is_spent,
-        trial: None,
         confirmation: Some(gain(0.9)),
         whole: Some(gain(0.8)),
-        unchecked: Vec::new(),
         seconds: 2.0,
-        records: Vec::new(),
+        ..AttemptEnd::bare(answer, AnswerReason::Budget)
     })));
 }
 

@@ -127,15 +127,11 @@ fn attempt(campaign: &mut Campaign, levels: [f64; 2], weather: &mut Weather<'_>)
         None => answer = AttemptAnswer::NotDecided,
     }
     campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
-        answer,
-        reason: AnswerReason::Budget,
         is_spent: true,
         trial: Some(found),
         confirmation,
-        whole: None,
-        unchecked: Vec::new(),
         seconds: 2.0 * RUN_S * n_blocks as f64,
-        records: Vec::new(),
+        ..AttemptEnd::bare(answer, AnswerReason::Budget)
     })));
 }
 
