@@ -130,13 +130,8 @@ fn of_session(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            arm_ledger(
-                arm,
-                &record.header.plan.full_label(arm.arm),
-                &samples,
-                &losses,
-                has_switches,
-            )
+            let label = record.header.plan.full_label(arm.arm);
+            arm_ledger(arm, label, &samples, &losses, has_switches)
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
@@ -181,7 +176,7 @@ fn losses_by_step(record: &Record) -> EntriesByStep<'_> {
 
 fn arm_ledger(
     summary: &ArmSummary,
-    label: &str,
+    label: String,
     samples: &[LedgerSample],
     losses: &EntriesByStep<'_>,
     has_switches: bool,
@@ -235,7 +230,7 @@ fn arm_ledger(
     }
     Some(ArmLedger {
         arm: summary.arm,
-        label: label.into(),
+        label,
         n: samples.len(),
         t0_ns,
         is_upper_limit: times.is_upper_limit,

@@ -43,7 +43,8 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
         .workers
         .as_ref()
         .is_none_or(|workers| matches!(workers.headline, Headline::Clean | Headline::Wall));
-    if !is_wall || (record.slices.is_some() && rows.has_own()) {
+    let in_slices = record.slices.is_some();
+    if !is_wall || (in_slices && rows.has_own()) {
         return by_arm;
     }
     let rule = SliceRule::of(plan, None);
@@ -51,15 +52,10 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
         let arm = rows.arm(index);
         let Some(wall) = &arms[arm].times else { continue };
         let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
-        let loops = if record.slices.is_some() {
-            loops * rule.inner_loops(arms[arm].arm as u32)
-        } else {
-            1
-        };
+        let loops = if in_slices { loops * rule.inner_loops(arms[arm].arm as u32) } else { 1 };
         let floor_ns = (wall.t0.value * loops as f64).round() as i64;
         let sample = LedgerSample::of(rows, index, floor_ns);
-        by_arm[arm]
-            .extend(sample.map(|it| if record.slices.is_some() { it.within_slice() } else { it }));
+        by_arm[arm].extend(sample.map(|it| if in_slices { it.within_slice() } else { it }));
     }
     by_arm
 }
