@@ -44,7 +44,7 @@ impl QuietSlices {
         let is_quiet = |index: usize| {
             let next = index + 1;
             let is_followed = next < slices.len() && slices.block(next) == slices.block(index);
-            let is_measured = slices.is_measurement(index) && slices.block(index).is_some();
+            let is_measured = slices.is_measurement(index);
             is_measured && is_followed && [shared[index], shared[next]] == [Some(false); 2]
         };
         let is_quiet: Vec<bool> = (0..slices.len()).map(is_quiet).collect();

@@ -51,7 +51,6 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
 /// ```
 pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     crate::invalid::at_least(2, xs)?;
-    crate::invalid::finite(xs)?;
     let n = xs.len();
     let starts = match pelt(&ranks(xs), STEADY_PENALTY * (n as f64).ln()) {
         Ok(starts) => starts,

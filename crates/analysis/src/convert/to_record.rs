@@ -208,12 +208,11 @@ impl RecordBuilder<'_> {
             ensure!(benchmark.values.len() < u32::MAX as usize, "arm {arm} has too many values");
         }
         if let Some(order) = usable_order(results) {
-            let mut launches: Vec<_> =
-                results.benchmarks.iter().map(|it| it.launches().enumerate()).collect();
+            let mut launches: Vec<_> = results.benchmarks.iter().map(|it| it.launches()).collect();
             let mut n_done = vec![0; arm_of.len()];
             for &at in order {
                 let at = at as usize;
-                let Some((_, launch)) = launches[at].next() else { bail!("order") };
+                let Some(launch) = launches[at].next() else { bail!("order") };
                 self.launch(&results.benchmarks[at], arm_of[at], launch, &mut n_done[at])?;
             }
             return Ok(());
