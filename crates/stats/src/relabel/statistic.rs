@@ -102,14 +102,7 @@ impl TrimmedMean {
         steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         Self { cut, steps }
     }
-}
 
-/// The difference new - reference: `w` if slot 1 ran the new arm, else `-w`.
-fn signed(w: f64, label: usize) -> f64 {
-    f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
-}
-
-impl TrimmedMean {
     fn value(&mut self, labels: &[u64]) -> f64 {
         // The walk meets both ends of the sorted differences in descending size. The first `cut` of
         // each sign are cut.
@@ -136,6 +129,11 @@ impl TrimmedMean {
         }
         sum / (self.steps.len() - 2 * self.cut) as f64
     }
+}
+
+/// The difference new - reference: `w` if slot 1 ran the new arm, else `-w`.
+fn signed(w: f64, label: usize) -> f64 {
+    f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
 }
 
 /// Mean of the differences.
@@ -202,9 +200,7 @@ impl GlobalFloor {
         }
         Self { count: low_count(slots.len(), 0.2), steps }
     }
-}
 
-impl GlobalFloor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         let (mut taken, mut sum) = ([0; 2], [0.0; 2]);
         let mut left = 2 * self.count;
@@ -260,19 +256,7 @@ impl LocalFloor {
         let present = vec![0; values.len().div_ceil(64)];
         Self { blocks, starts, ranks, values, present }
     }
-}
 
-fn difference_of_minima(pairs: &[[f64; 2]], label: usize) -> f64 {
-    let mut least = [f64::INFINITY; 2];
-    for (j, x) in pairs.iter().enumerate() {
-        let new = label >> j & 1;
-        least[new] = least[new].min(x[0]);
-        least[1 - new] = least[1 - new].min(x[1]);
-    }
-    least[1] - least[0]
-}
-
-impl LocalFloor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         for (&(first, size), start) in self.blocks.iter().zip(&self.starts) {
             let low = labels[first / 64] >> (first % 64);
@@ -296,6 +280,16 @@ impl LocalFloor {
         }
         sum / (self.blocks.len() - 2 * cut) as f64
     }
+}
+
+fn difference_of_minima(pairs: &[[f64; 2]], label: usize) -> f64 {
+    let mut least = [f64::INFINITY; 2];
+    for (j, x) in pairs.iter().enumerate() {
+        let new = label >> j & 1;
+        least[new] = least[new].min(x[0]);
+        least[1 - new] = least[1 - new].min(x[1]);
+    }
+    least[1] - least[0]
 }
 
 #[cfg(test)]
