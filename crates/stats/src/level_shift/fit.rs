@@ -36,7 +36,7 @@ pub(super) struct Scan {
 impl<'a> Fit<'a> {
     pub(super) fn new(whitener: &'a Whitener, known: &[Shape], n: usize, level_min: usize) -> Self {
         let basis = basis_of(whitener, known, n);
-        let places = Places::new(known, n, level_min);
+        let is_place = places(known, n, level_min);
         let products: Vec<Vec<f64>> = basis.iter().map(|q| whitener.step_products(q)).collect();
         let norms = whitener.step_norms();
         let squares = norms.squares();
@@ -46,7 +46,7 @@ impl<'a> Fit<'a> {
         };
         let step = |at: usize| {
             let projected: f64 = products.iter().map(|q| q[at] * q[at]).sum();
-            if places.allow(at) { inverse(squares[at], projected) } else { 0.0 }
+            if is_place[at] { inverse(squares[at], projected) } else { 0.0 }
         };
         let mut innovations = norms.at_once();
         let mut lag = 0;
@@ -61,8 +61,7 @@ impl<'a> Fit<'a> {
                 let square =
                     squares[from] + squares[to] - 2.0 * norms.product(to, innovations[from]);
                 let projected: f64 = products.iter().map(|q| (q[from] - q[to]).powi(2)).sum();
-                let is_allowed = places.allow(from) && places.allow(to);
-                if is_allowed { inverse(square, projected) } else { 0.0 }
+                if is_place[from] && is_place[to] { inverse(square, projected) } else { 0.0 }
             };
             spells.push((length, (0..n - length).map(spell).collect()));
         }
@@ -122,26 +121,16 @@ impl<'a> Fit<'a> {
 }
 
 /// The sessions at which a level may begin: `level_min` from the ends and from other jumps.
-struct Places {
-    is_allowed: Vec<bool>,
-}
-
-impl Places {
-    fn new(known: &[Shape], n: usize, level_min: usize) -> Self {
-        let mut is_allowed = vec![false; n + 1];
-        if n >= 2 * level_min {
-            is_allowed[level_min..=n - level_min].fill(true);
-        }
-        for jump in known.iter().flat_map(|shape| shape.jumps()) {
-            let (start, end) = ((jump + 1).saturating_sub(level_min), (jump + level_min).min(n));
-            is_allowed[start..end].fill(false);
-        }
-        Self { is_allowed }
+fn places(known: &[Shape], n: usize, level_min: usize) -> Vec<bool> {
+    let mut is_place = vec![false; n + 1];
+    if n >= 2 * level_min {
+        is_place[level_min..=n - level_min].fill(true);
     }
-
-    fn allow(&self, at: usize) -> bool {
-        self.is_allowed[at]
+    for jump in known.iter().flat_map(|shape| shape.jumps()) {
+        let (start, end) = ((jump + 1).saturating_sub(level_min), (jump + level_min).min(n));
+        is_place[start..end].fill(false);
     }
+    is_place
 }
 
 /// Prefix sums, beginning with 0.

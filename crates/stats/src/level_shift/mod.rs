@@ -110,7 +110,7 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
     prune(&search, &xs, &excess, options, &mut known, &mut ps);
     search.join_steps(&xs, &mut known, &mut ps);
     p = ps.iter().copied().fold(p, f64::min);
-    let (noise, shifts) = estimate::estimates(&search, &xs, &known, &ps)?;
+    let (noise, mut shifts) = estimate::estimates(&search, &xs, &known, &ps)?;
     let noise = NoiseModel {
         wander_sd: unit * noise.wander_sd,
         session_sd: unit * noise.session_sd,
@@ -120,12 +120,10 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
         *size *= unit;
         *interval = Interval { lo: unit * interval.lo, hi: unit * interval.hi };
     };
-    let mut shifts = shifts;
-    let nearest = match first.filter(|_| shifts.is_empty()) {
+    let mut nearest = match first.filter(|_| shifts.is_empty()) {
         Some((shape, p)) => estimate::estimates(&search, &xs, &[shape], &[p])?.1.pop(),
         None => None,
     };
-    let mut nearest = nearest;
     shifts.iter_mut().chain(&mut nearest).for_each(in_unit);
     Ok(LevelHistory { p, shifts, nearest, noise })
 }

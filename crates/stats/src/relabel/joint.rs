@@ -84,6 +84,7 @@ impl LookOrder {
 }
 
 /// The re-labellings that have crossed at a level, up to some look.
+#[derive(Default)]
 struct Crossed {
     is_crossed: Vec<bool>,
     /// Number of rows in the current stage, which later looks may reduce to the first of them.
@@ -94,10 +95,6 @@ struct Crossed {
 }
 
 impl Crossed {
-    fn new() -> Self {
-        Self { is_crossed: Vec::new(), n_rows: 0, n_crossed: 0, before: 0.0 }
-    }
-
     /// Lets the largest rows of a look cross, as many as the level permits.
     fn pass(&mut self, look: &LookOrder, level: f64) {
         if look.n_rows != self.n_rows || !look.keeps_rows {
@@ -156,7 +153,7 @@ impl JointTest {
     /// Whether the observed labelling crosses at a level. The value is its statistic at that look:
     /// the estimated log ratio minus the tested one.
     pub(crate) fn crossing(&self, level: f64) -> Option<f64> {
-        let mut crossed = Crossed::new();
+        let mut crossed = Crossed::default();
         self.looks.iter().find_map(|look| {
             crossed.pass(look, level);
             crossed.is_crossed[0].then_some(look.selected.t)
