@@ -171,13 +171,7 @@ pub(crate) fn window_count(n: usize) -> usize {
 /// assert_eq!(stillwell_stats::endpoint::window_err(&xs, stillwell_stats::SortedSample::median), Ok(0.75)); // 2, 2.75, 3.5
 /// ```
 pub fn window_err(xs: &[f64], estimate: impl Fn(&SortedSample) -> f64) -> Result<f64, Invalid> {
-    finite(xs)?;
-    if xs.len() < 6 {
-        return Err(Invalid::TooFew { need: 6, got: xs.len() });
-    }
-    let size = xs.len() / window_count(xs.len());
-    let values = window_values(xs, size, |window| Ok(estimate(window)))?;
-    sample_sd(&values[..window_count(xs.len())])
+    Ok(window_errs(xs, |window| [estimate(window)])?[0])
 }
 
 /// [`window_err`] of several estimates at once. Each window is sorted once for all of them.

@@ -8,11 +8,12 @@ mod test;
 pub use stratified::{StratifiedRelabelling, StratifiedTest};
 pub use test::PooledTest;
 
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF};
+use statrs::distribution::ContinuousCDF;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, at_least, between};
 use crate::propagate::PointEstimate;
+use crate::relabel::coin_p;
 use crate::sorted::{SortedSample, mean_of, sample_sd, sample_variance};
 use crate::two_sample::{TTest, students_t, t_test};
 
@@ -248,9 +249,7 @@ pub fn sign_test(n_above: usize, n: usize) -> Result<f64, Invalid> {
     if n_above > n {
         return Err(Invalid::OutOfRange { name: "number above", value: n_above as f64 });
     }
-    let coins = Binomial::new(0.5, n as u64).map_err(|_| Invalid::Empty)?;
-    let fewer = n_above.min(n - n_above) as u64;
-    Ok((2.0 * coins.cdf(fewer)).min(1.0))
+    Ok(coin_p(n_above, n))
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub use tail::{SlowRuns, TailTest};
 
 pub(crate) use joint::{JointLook, JointTest, invert};
 pub(crate) use linear::LabelledSum;
+pub(crate) use tail::coin_p;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};

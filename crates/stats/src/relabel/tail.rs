@@ -32,7 +32,7 @@ pub struct SlowRuns {
 }
 
 /// Two-sided p-value of `k` heads in `n` throws of a fair coin: `min(1, 2 P(X <= min(k, n - k)))`.
-fn coin_p(k: usize, n: usize) -> f64 {
+pub(crate) fn coin_p(k: usize, n: usize) -> f64 {
     let Ok(coin) = Binomial::new(0.5, n as u64) else { return 1.0 };
     (2.0 * coin.cdf(k.min(n - k) as u64)).min(1.0)
 }
