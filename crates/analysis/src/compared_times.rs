@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::comparison::{Evidence, PairedTest, RatioInterval};
+use crate::comparison::RatioInterval;
 use crate::single::Analysis;
 use crate::summary::{ArmSummary, UncertainValue};
 use crate::verdict::Judgement;
@@ -46,19 +46,24 @@ impl ComparedTimes {
     /// The times beside the ratios of an analysis. `judgements` are in the order of the comparisons.
     pub fn of(analysis: &Analysis, judgements: &[Judgement]) -> Self {
         let mut by_arm: Vec<_> = analysis.arms.iter().map(own).collect();
-        let mut by_reference: BTreeMap<usize, Vec<Tested<'_>>> = BTreeMap::new();
-        for one in tested(analysis, judgements) {
-            by_reference.entry(one.reference).or_default().push(one);
+        let mut by_reference: BTreeMap<usize, Vec<Tested>> = BTreeMap::new();
+        for (found, judgement) in analysis.comparisons.iter().zip(judgements) {
+            let Ok(paired) = found.evidence.test() else { continue };
+            if found.arm < analysis.arms.len() {
+                let (has_net, shown) = (paired.net_ratio.is_some(), judgement.shown(paired));
+                let group = by_reference.entry(found.reference).or_default();
+                group.push(Tested { arm: found.arm, has_net, shown });
+            }
         }
         for (reference, group) in by_reference {
             let Some(summary) = analysis.arms.get(reference) else { continue };
-            let has_net = group.iter().any(|one| one.paired.net_ratio.is_some());
+            let has_net = group.iter().any(|one| one.has_net);
             let n_digits = Some(digits(group.iter().map(|one| one.shown)));
             let base = base(summary, has_net).map(|time| ComparedTime { n_digits, ..time });
             by_arm[reference] = base;
             for one in group {
                 // Nothing is left of the arm: the ratio is between whole times.
-                if has_net && one.paired.net_ratio.is_none() {
+                if has_net && !one.has_net {
                     by_arm[one.arm] = None;
                 } else if let Some(base) = base {
                     let value = base.value * one.shown.ratio;
@@ -87,26 +92,12 @@ impl ComparedTimes {
     }
 }
 
-/// A comparison with a test, and the ratio that is shown.
-struct Tested<'a> {
+/// An arm that was tested, and the ratio that is shown.
+struct Tested {
     arm: usize,
-    reference: usize,
-    paired: &'a PairedTest,
+    /// Whether there is a ratio without the control.
+    has_net: bool,
     shown: RatioInterval,
-}
-
-fn tested<'a>(analysis: &'a Analysis, judgements: &[Judgement]) -> Vec<Tested<'a>> {
-    let pairs = analysis.comparisons.iter().zip(judgements);
-    let tested = pairs.filter_map(|(found, judgement)| match &found.evidence {
-        Evidence::Paired(paired) => Some(Tested {
-            arm: found.arm,
-            reference: found.reference,
-            paired,
-            shown: judgement.shown(paired),
-        }),
-        Evidence::Unpaired { .. } | Evidence::None { .. } => None,
-    });
-    tested.filter(|one| one.arm < analysis.arms.len()).collect()
 }
 
 /// The arm's own t0, minus the control if t0 exceeds it.
@@ -156,7 +147,7 @@ fn digits(ratios: impl Iterator<Item = RatioInterval>) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Comparison;
+    use crate::comparison::{Comparison, Evidence, PairedTest};
     use crate::fixture::{no_runs, paired, times};
     use crate::summary::NetTimes;
     use crate::verdict::judge;
