@@ -143,14 +143,14 @@ struct Deviations<'a> {
 /// Common movement at each result, as a logarithm: the median deviation of the machine's other series, each by its
 /// result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
 fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
-    let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
+    let mut machines: HashMap<&str, Vec<(usize, Vec<_>)>> = HashMap::new();
     let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());
     for (index, series) in all.iter().enumerate().filter(|(_, series)| is_fit(series)) {
-        machines.entry(series.machine).or_default().push((index, DeviationTimeline::of(series)));
+        machines.entry(series.machine).or_default().push((index, in_order(series)));
     }
     let at = |index: usize, series: &Deviations<'_>, time_s: i64| {
         let others = machines.get(series.machine)?.iter().filter(|(other, _)| *other != index);
-        let near: Vec<f64> = others.filter_map(|(_, other)| other.nearest(time_s)).collect();
+        let near: Vec<f64> = others.filter_map(|(_, other)| nearest(other, time_s)).collect();
         if near.len() < OTHERS_MIN {
             return None;
         }
@@ -162,25 +162,21 @@ fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
     all.iter().enumerate().map(each).collect()
 }
 
-/// The deviations of a series in order of time.
-struct DeviationTimeline(Vec<(i64, f64)>);
+/// The times and deviations of a series in order of time.
+fn in_order(series: &Deviations<'_>) -> Vec<(i64, f64)> {
+    let all = series.measured_s.iter().copied().zip(series.moves.iter().copied());
+    let mut all: Vec<(i64, f64)> = all.collect();
+    all.sort_by_key(|(time_s, _)| *time_s);
+    all
+}
 
-impl DeviationTimeline {
-    fn of(series: &Deviations<'_>) -> Self {
-        let all = series.measured_s.iter().copied().zip(series.moves.iter().copied());
-        let mut all: Vec<(i64, f64)> = all.collect();
-        all.sort_by_key(|(time_s, _)| *time_s);
-        Self(all)
-    }
-
-    fn nearest(&self, time_s: i64) -> Option<f64> {
-        let after = self.0.partition_point(|(at_s, _)| *at_s < time_s);
-        let near = self.0[after.saturating_sub(1)..].iter().take(2);
-        let (far_s, value) = near
-            .map(|(at_s, value)| (at_s.abs_diff(time_s), *value))
-            .min_by_key(|(far_s, _)| *far_s)?;
-        (far_s <= FAR_S).then_some(value)
-    }
+fn nearest(in_order: &[(i64, f64)], time_s: i64) -> Option<f64> {
+    let after = in_order.partition_point(|(at_s, _)| *at_s < time_s);
+    let near = in_order[after.saturating_sub(1)..].iter().take(2);
+    let (far_s, value) = near
+        .map(|(at_s, value)| (at_s.abs_diff(time_s), *value))
+        .min_by_key(|(far_s, _)| *far_s)?;
+    (far_s <= FAR_S).then_some(value)
 }
 
 #[cfg(test)]
