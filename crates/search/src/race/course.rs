@@ -193,11 +193,8 @@ impl Race {
     fn has_time_for_another(&self) -> bool {
         let RaceStep::Select { arms, n_blocks } = self.next_step() else { return false };
         let round_s = self.pace.block_s(&arms) * n_blocks as f64 / 2.0;
-        round_s + round_s.max(self.first_stage_s()) <= self.left_s()
-    }
-
-    fn first_stage_s(&self) -> f64 {
-        self.pace.block_s(&self.contenders()) * FIRST_BLOCKS as f64
+        let first_stage_s = self.pace.block_s(&self.contenders()) * FIRST_BLOCKS as f64;
+        round_s + round_s.max(first_stage_s) <= self.left_s()
     }
 
     /// All arms that are neither far slower nor failed.
