@@ -7,7 +7,7 @@ use stats::relabel::{Estimand, Pairs};
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Spending};
 
-use record::plan::{Plan, TrialRule};
+use record::plan::TrialRule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
@@ -39,11 +39,6 @@ impl GainTrial {
         };
         // A gain can be missed on one side only.
         Self { gain: test(rule.at_least, alpha), reach: test(rule.aim, 2.0 * rule.miss) }
-    }
-
-    /// The trial of a plan, if it has one.
-    pub(super) fn of(plan: &Plan, estimand: Estimand, seed: u64) -> Option<Self> {
-        Some(Self::new(plan.trial.as_ref()?, plan.policy.alpha, seed, estimand))
     }
 
     /// Takes the looks that are due (see [`SequentialTest::take`]). Errors: the times are unfit for a test.

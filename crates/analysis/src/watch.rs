@@ -153,23 +153,25 @@ impl SessionComparisons {
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
         let (n_compared, n_family) = (compared.len(), plan.family());
+        let (alpha, estimand) = (plan.policy.alpha, estimand_of(plan.policy.estimand));
+        let seed = plan.seed ^ ORBIT_STREAM;
         let in_family = compared.into_iter().map(|arm| (arm, n_family));
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
                 let question = SequentialDesign {
-                    spending: Spending { alpha: plan.policy.alpha, family, n_min: 0 },
-                    estimand: estimand_of(plan.policy.estimand),
+                    spending: Spending { alpha, family, n_min: 0 },
+                    estimand,
                     margin: plan.policy.same_within.ln_1p(),
                     limit: plan.slower_limit.ln_1p(),
-                    seed: plan.seed ^ ORBIT_STREAM,
+                    seed,
                 };
                 let reference = plan.reference_of(arm);
                 ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
             })
             .collect();
-        let trial =
-            GainTrial::of(plan, estimand_of(plan.policy.estimand), plan.seed ^ ORBIT_STREAM);
+        let trial = plan.trial.as_ref();
+        let trial = trial.map(|rule| GainTrial::new(rule, alpha, seed, estimand));
         let asks_for_mean = plan.policy.estimand == Estimand::Adaptive;
         let rule = LookRule::of(plan);
         Self { comparisons, trial, n_compared, n_family, rule, asks_for_mean, is_over: false }
