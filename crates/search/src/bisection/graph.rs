@@ -40,16 +40,22 @@ impl CommitGraph {
         Self { commits, ancestors }
     }
 
+    /// A commit for each list of parents; the first one is old.
+    #[cfg(test)]
+    pub fn of_parents(parents: impl IntoIterator<Item = Vec<usize>>) -> Self {
+        let commit = |(index, parents)| Commit {
+            id: format!("c{index}"),
+            subject: String::new(),
+            parents,
+            is_old: index == 0,
+        };
+        Self::new(parents.into_iter().enumerate().map(commit).collect())
+    }
+
     /// `n` commits in a row; the first one is old.
     #[cfg(test)]
     pub fn line(n: usize) -> Self {
-        let commit = |index: usize| Commit {
-            id: format!("c{index}"),
-            subject: String::new(),
-            parents: index.checked_sub(1).into_iter().collect(),
-            is_old: index == 0,
-        };
-        Self::new((0..n).map(commit).collect())
+        Self::of_parents((0..n).map(|index| index.checked_sub(1).into_iter().collect()))
     }
 
     pub fn commits(&self) -> &[Commit] {
@@ -99,14 +105,8 @@ mod tests {
     #[test]
     fn a_merge_has_the_changes_of_both_sides() {
         // 0 - 1 - 3 - 4, and 0 - 2 - 4: a merge.
-        let parents: [&[usize]; 5] = [&[], &[0], &[0], &[1], &[3, 2]];
-        let commit = |(index, parents): (usize, &&[usize])| Commit {
-            id: index.to_string(),
-            subject: String::new(),
-            parents: parents.to_vec(),
-            is_old: index == 0,
-        };
-        let graph = CommitGraph::new(parents.iter().enumerate().map(commit).collect());
+        let parents = [vec![], vec![0], vec![0], vec![1], vec![3, 2]];
+        let graph = CommitGraph::of_parents(parents);
         assert_eq!(graph.between(0, 4), [1, 2, 3, 4]);
         assert_eq!(graph.between(0, 3), [1, 3]);
         assert_eq!(graph.between(3, 4), [2, 4]);

@@ -237,7 +237,6 @@ mod tests {
     use stats::Stream;
 
     use super::*;
-    use crate::bisection::Commit;
 
     fn known(failed: &[usize]) -> BuildKnowledge {
         let failed = failed.iter().copied().collect();
@@ -310,13 +309,7 @@ mod tests {
             }
             parents.push(own);
         }
-        let commit = |(index, parents)| Commit {
-            id: format!("c{index}"),
-            subject: String::new(),
-            parents,
-            is_old: index == 0,
-        };
-        CommitGraph::new(parents.into_iter().enumerate().map(commit).collect())
+        CommitGraph::of_parents(parents)
     }
 
     /// The definition: the sum over all ancestors.

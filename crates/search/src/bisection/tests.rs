@@ -12,9 +12,7 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Interval, Stream};
 
-use crate::bisection::{
-    BisectSearch, Commit, CommitGraph, Observation, Relation, SearchRules, SearchStep,
-};
+use crate::bisection::{BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep};
 use analysis::walls::Slots;
 use analysis::weather::{Weather, normal};
 
@@ -98,13 +96,7 @@ impl Repository {
                 *step += case.layout.1 * normal(stream);
             }
         }
-        let commit = |(index, parents): (usize, Vec<usize>)| Commit {
-            id: format!("c{index}"),
-            subject: String::new(),
-            parents,
-            is_old: index == 0,
-        };
-        let graph = CommitGraph::new(parents.into_iter().enumerate().map(commit).collect());
+        let graph = CommitGraph::of_parents(parents);
         let inside =
             |of: usize| (0..=of).filter(|&it| graph.is_in(it, of)).map(|it| steps[it]).sum();
         let levels = (0..=last).map(inside).collect();
