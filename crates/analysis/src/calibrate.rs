@@ -302,19 +302,13 @@ impl VisibleSlowdown {
 mod tests {
     use super::*;
 
-    fn policy() -> DecisionRule {
-        DecisionRule { alpha: 0.05, ..DecisionRule::default() }
+    fn settings(n_replays: usize, with_tails: bool) -> CalibrationSettings {
+        let policy = DecisionRule { alpha: 0.05, ..DecisionRule::default() };
+        CalibrationSettings { policy, n_replays, n_pairs_max: 60, with_tails, seed: 1 }
     }
 
     fn calibrated(series_ns: &[f64], n_replays: usize, with_tails: bool) -> PowerCalibration {
-        let settings = CalibrationSettings {
-            policy: policy(),
-            n_replays,
-            n_pairs_max: 60,
-            with_tails,
-            seed: 1,
-        };
-        calibrate(series_ns, 2e6, &settings, || ()).unwrap()
+        calibrate(series_ns, 2e6, &settings(n_replays, with_tails), || ()).unwrap()
     }
 
     /// A machine that is slow for some 40 runs, then fast, and so on.
@@ -342,14 +336,7 @@ mod tests {
 
     #[test]
     fn short_series_are_refused() {
-        let settings = CalibrationSettings {
-            policy: policy(),
-            n_replays: 1,
-            n_pairs_max: 60,
-            with_tails: false,
-            seed: 1,
-        };
-        let found = calibrate(&[1.0; 119], 1.0, &settings, || ());
+        let found = calibrate(&[1.0; 119], 1.0, &settings(1, false), || ());
         assert_eq!(found, Err(Invalid::TooFew { need: 120, got: 119 }));
     }
 

@@ -231,18 +231,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 mod tests {
     use super::*;
     use crate::Evidence;
-    use crate::fixture::paired;
-    use model::values::{Better, Clock, ProcessValue};
-
-    const POLICY: DecisionRule = DecisionRule {
-        alpha: 0.01,
-        same_within: 0.01,
-        estimand: Estimand::Adaptive,
-        clock: Clock::Clean,
-        process_value: ProcessValue::Mean,
-        decide_on: None,
-        better: Better::Lower,
-    };
+    use crate::fixture::{POLICY, paired};
 
     fn of(paired: PairedTest) -> Comparison {
         Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }

@@ -1,19 +1,8 @@
 //! Verdicts on generated pairs.
 
 use super::*;
+use crate::fixture::POLICY;
 use stats::Stream;
-
-use model::values::{Clock, ProcessValue};
-
-const POLICY: DecisionRule = DecisionRule {
-    alpha: 0.01,
-    same_within: 0.01,
-    estimand: Estimand::Adaptive,
-    clock: Clock::Clean,
-    process_value: ProcessValue::Mean,
-    decide_on: None,
-    better: model::values::Better::Lower,
-};
 
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {
     let mut slots = Slots::default();
