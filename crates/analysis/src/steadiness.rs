@@ -136,9 +136,8 @@ pub fn check_record(record: &Record) -> RecordCheck {
 
 fn check_session(record: &Record) -> Vec<ArmCheck> {
     let plan = &record.header.plan;
-    let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
-        let times = times(record, indices);
-        let (steadiness, checks) = checks(&times, plan.seed);
+    let of_arm = |(arm, (indices, times)): (usize, &ArmRuns)| {
+        let (steadiness, checks) = checks(times, plan.seed);
         ArmCheck {
             arm,
             label: String::new(),
@@ -146,9 +145,9 @@ fn check_session(record: &Record) -> Vec<ArmCheck> {
             n_runs: indices.len(),
             steadiness,
             checks,
-            slow_start: slow_start(&times, plan.n_warmups),
+            slow_start: slow_start(times, plan.n_warmups),
             outliers: (times.len() >= RUNS_MIN)
-                .then(|| outliers::find(&record.rows, indices, &times, plan.policy.clock))
+                .then(|| outliers::find(&record.rows, indices, times, plan.policy.clock))
                 .flatten(),
         }
     };
@@ -160,14 +159,13 @@ pub(super) fn unstable_candidates(
     record: &Record,
 ) -> Vec<(usize, Vec<SteadinessFlag>, Option<SlowStart>)> {
     let plan = &record.header.plan;
-    let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
+    let of_arm = |(arm, (_, times)): (usize, &ArmRuns)| {
         if plan.arms[arm].role != Role::Candidate {
             return None;
         }
-        let times = times(record, indices);
-        let (steadiness, checks) = checks(&times, plan.seed);
+        let (steadiness, checks) = checks(times, plan.seed);
         (steadiness == Steadiness::Unstable)
-            .then(|| (arm, raised(&checks), slow_start(&times, plan.n_warmups)))
+            .then(|| (arm, raised(&checks), slow_start(times, plan.n_warmups)))
     };
     runs_by_arm(record).par_iter().enumerate().filter_map(of_arm).collect()
 }
@@ -177,15 +175,13 @@ pub fn raised(checks: &[SteadinessCheck]) -> Vec<SteadinessFlag> {
     checks.iter().filter(|check| check.raised).map(|check| check.flag).collect()
 }
 
-/// Row indices of each arm's runs that count, in run order.
-fn runs_by_arm(record: &Record) -> Vec<Vec<usize>> {
-    by_arm(&record.rows, record.header.plan.arms.len(), |rows, index| {
-        rows.headline(index).map(|_| index)
-    })
-}
+/// Row indices and times of an arm's runs that count, in run order.
+type ArmRuns = (Vec<usize>, Vec<f64>);
 
-fn times(record: &Record, indices: &[usize]) -> Vec<f64> {
-    indices.iter().filter_map(|&index| record.rows.headline(index)).collect()
+fn runs_by_arm(record: &Record) -> Vec<ArmRuns> {
+    let n_arms = record.header.plan.arms.len();
+    let runs = by_arm(&record.rows, n_arms, |rows, index| Some((index, rows.headline(index)?)));
+    runs.into_iter().map(|runs| runs.into_iter().unzip()).collect()
 }
 
 /// The verdict on a series in run order, with its checks.
