@@ -109,8 +109,6 @@ pub struct CalibrationSettings {
     pub n_replays: usize,
     /// Pairs of one experiment, if the series is long enough.
     pub n_pairs_max: usize,
-    /// Whether to try slow tails as well.
-    pub with_tails: bool,
     /// Seed of stretches and coins.
     pub seed: u64,
 }
@@ -151,7 +149,7 @@ pub fn calibrate(
         });
     }
     let mut tails = Vec::new();
-    for (of_runs, factor) in TAILS.into_iter().filter(|_| settings.with_tails) {
+    for (of_runs, factor) in TAILS {
         let found = replays(Change::Tail { share: of_runs, factor })?;
         tails.push(TailVerdicts {
             share: of_runs,
@@ -302,13 +300,13 @@ impl VisibleSlowdown {
 mod tests {
     use super::*;
 
-    fn settings(n_replays: usize, with_tails: bool) -> CalibrationSettings {
+    fn settings(n_replays: usize) -> CalibrationSettings {
         let policy = DecisionRule { alpha: 0.05, ..DecisionRule::default() };
-        CalibrationSettings { policy, n_replays, n_pairs_max: 60, with_tails, seed: 1 }
+        CalibrationSettings { policy, n_replays, n_pairs_max: 60, seed: 1 }
     }
 
-    fn calibrated(series_ns: &[f64], n_replays: usize, with_tails: bool) -> PowerCalibration {
-        calibrate(series_ns, 2e6, &settings(n_replays, with_tails), || ()).unwrap()
+    fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
+        calibrate(series_ns, 2e6, &settings(n_replays), || ()).unwrap()
     }
 
     /// A machine that is slow for some 40 runs, then fast, and so on.
@@ -324,7 +322,7 @@ mod tests {
 
     #[test]
     fn only_tests_that_assume_a_steady_machine_are_fooled() {
-        let found = calibrated(&regimes(), 20, false);
+        let found = calibrated(&regimes(), 20);
         let alike = found.powers[0];
         // 20 x 5 % = 1 is expected. More than 4 have a probability of 0.26 %.
         assert!(alike.stillwell <= 4.0 / 20.0, "{alike:?}");
@@ -336,7 +334,7 @@ mod tests {
 
     #[test]
     fn short_series_are_refused() {
-        let found = calibrate(&[1.0; 119], 1.0, &settings(1, false), || ());
+        let found = calibrate(&[1.0; 119], 1.0, &settings(1), || ());
         assert_eq!(found, Err(Invalid::TooFew { need: 120, got: 119 }));
     }
 
@@ -361,7 +359,7 @@ mod tests {
 
     #[test]
     fn longer_sessions_see_less() {
-        let found = calibrated(&regimes(), 2, true);
+        let found = calibrated(&regimes(), 2);
         assert_eq!(found.budgets[0].n_pairs, 2500);
         assert_eq!(found.tails.len(), TAILS.len());
         let slowdowns = found.budgets.iter().map(|budget| match budget.visible {

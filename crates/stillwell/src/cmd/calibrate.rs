@@ -45,7 +45,6 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         policy,
         n_replays: n_replays as usize,
         n_pairs_max: hidden_tail_pairs(policy.alpha, SAME_TAIL).next_multiple_of(10),
-        with_tails: true,
         seed,
     };
     let n_experiments = u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64;
