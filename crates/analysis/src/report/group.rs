@@ -11,6 +11,7 @@ use crate::report::shape::{self, ArmShape};
 use crate::report::timeline::{Timeline, timeline};
 use crate::single::Analysis;
 use crate::suite::policy_of;
+use crate::verdict::Judged;
 use crate::walls::Walls;
 use model::values::ValueUnit;
 use record::Record;
@@ -19,12 +20,6 @@ use record::ledger::{Ledger, LedgerTable};
 /// Limits of the number of bins, which is twice the square root of the largest arm's number of values.
 const BINS_MIN: usize = 16;
 const BINS_MAX: usize = 60;
-
-#[derive(Clone, Copy, Debug)]
-pub struct ReportInput<'a> {
-    pub record: &'a Record,
-    pub analysis: &'a Analysis,
-}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportGroup {
@@ -89,7 +84,7 @@ pub(super) fn n_bins(values: &[Vec<f64>]) -> usize {
 
 pub(super) struct RecordContext<'a> {
     pub index: usize,
-    pub input: ReportInput<'a>,
+    pub input: Judged<'a>,
     pub walls: Walls,
     pub deciles: Vec<Option<Distributions>>,
     pub values: Vec<Vec<f64>>,
@@ -98,7 +93,7 @@ pub(super) struct RecordContext<'a> {
 
 impl RecordContext<'_> {
     pub fn group(&self, arms: &[usize]) -> ReportGroup {
-        let ReportInput { record, analysis } = self.input;
+        let Judged { record, analysis, .. } = self.input;
         let plan = &record.header.plan;
         let first = &plan.arms[arms[0]];
         let values: Vec<Vec<f64>> = arms.iter().map(|&arm| self.values[arm].clone()).collect();

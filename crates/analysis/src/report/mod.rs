@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use crate::distributions::{self, Distributions};
 use crate::histogram;
+use crate::verdict::Judged;
 use crate::walls::Walls;
 
+pub use group::ReportGroup;
 use group::{RecordContext, groups_of};
-pub use group::{ReportGroup, ReportInput};
 pub use timeline::Timeline;
 pub use together::{NameMatch, RecordOverlay};
 
@@ -40,7 +41,7 @@ pub struct ReportData {
     pub same_names: Vec<NameMatch>,
 }
 
-pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
+pub fn report(inputs: &[Judged<'_>]) -> ReportData {
     let of_records: Vec<Vec<Vec<usize>>> =
         inputs.iter().map(|input| groups_of(input.record)).collect();
     let n_groups: usize = of_records.iter().map(Vec::len).sum();
@@ -63,7 +64,7 @@ pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
     ReportData { n_rows_max, groups, together, same_names }
 }
 
-fn deciles(input: ReportInput<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
+fn deciles(input: Judged<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
     let comparisons = &input.analysis.comparisons;
     if n_groups > GROUPS_WITH_DECILES_MAX || comparisons.len() > GROUPS_WITH_DECILES_MAX {
         return vec![None; comparisons.len()];

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::comparison::Evidence;
 use crate::histogram::{self, Histogram};
-use crate::report::group::{ReportGroup, ReportInput, n_bins};
+use crate::report::group::{ReportGroup, n_bins};
 use crate::sessions::across_records;
+use crate::verdict::Judged;
 
 const ARMS_MAX: usize = 24;
 
@@ -31,7 +32,7 @@ pub struct NameMatch {
     pub evidence: Evidence,
 }
 
-pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
+pub(super) fn same_names(inputs: &[Judged<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
     let mut matches = Vec::new();
     let mut first: HashMap<(Option<&str>, &str), [usize; 2]> = HashMap::new();
     for (index, group) in groups.iter().enumerate() {
@@ -55,10 +56,7 @@ pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> 
 }
 
 /// The overlay of several records; `None` for one record, suites, different units, or too many arms.
-pub(super) fn together(
-    inputs: &[ReportInput<'_>],
-    groups: &[ReportGroup],
-) -> Option<RecordOverlay> {
+pub(super) fn together(inputs: &[Judged<'_>], groups: &[ReportGroup]) -> Option<RecordOverlay> {
     let is_one_scale = groups.windows(2).all(|pair| pair[0].unit == pair[1].unit);
     let is_suite = groups.len() != inputs.len();
     let n_arms: usize = groups.iter().map(|group| group.arms.len()).sum();

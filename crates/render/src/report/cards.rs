@@ -8,8 +8,7 @@ use crate::report::group::GroupContext;
 use crate::styles::verdict_name;
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
 use crate::uncertain;
-use analysis::report::ReportInput;
-use analysis::verdict::Judgement;
+use analysis::verdict::{Judged, Judgement};
 use analysis::{ArmSummary, Comparison, Evidence};
 use record::plan::Plan;
 
@@ -96,7 +95,7 @@ pub(super) fn alone(
     arm: &ArmSummary,
     place: Option<&str>,
 ) -> VerdictCard {
-    let (ReportInput { record, analysis }, unit) = (context.reported.input, context.unit);
+    let (Judged { record, analysis, .. }, unit) = (context.judged, context.unit);
     let numbers = arm.times.as_ref().map(|wall| {
         let [q10, _, _, q90] = wall.quantiles;
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);

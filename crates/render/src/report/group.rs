@@ -3,18 +3,18 @@
 use crate::columns::one_line;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
-use crate::report::{ReportRecord, records};
+use crate::report::records;
 use crate::t0;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, kind_of_unit, unit_of_values};
 use analysis::report::{NameMatch, ReportGroup};
 use analysis::suite::plan_of_arm;
-use analysis::verdict::Judgement;
+use analysis::verdict::{Judged, Judgement};
 use analysis::{ArmSummary, ComparedTime, ComparedTimes, Comparison, Evidence};
 
 pub(super) struct GroupContext<'a> {
     pub group: &'a ReportGroup,
-    pub reported: ReportRecord<'a>,
+    pub judged: Judged<'a>,
     pub title: String,
     pub file: String,
     pub unit: DisplayUnit,
@@ -27,12 +27,12 @@ pub(super) struct GroupContext<'a> {
 impl<'a> GroupContext<'a> {
     /// `times` has an element for each of `records`.
     pub fn new(
-        (records, times): (&[ReportRecord<'a>], &'a [ComparedTimes]),
+        (records, times): (&[Judged<'a>], &'a [ComparedTimes]),
         group: &'a ReportGroup,
         has_suite: bool,
     ) -> Self {
-        let (reported, times) = (records[group.record], &times[group.record]);
-        let record = reported.input.record;
+        let (judged, times) = (records[group.record], &times[group.record]);
+        let record = judged.record;
         let file = records::file_names(records)[group.record].clone();
         let title = match &group.benchmark {
             Some(benchmark) if records.len() > 1 => format!("{benchmark} ({file})"),
@@ -44,18 +44,16 @@ impl<'a> GroupContext<'a> {
         let t0s = group.arms.iter().filter_map(|arm| arm.t0);
         let unit = unit_of_values(plan, kind_of_unit(group.unit), t0s);
         let location = QuantityWords::of(plan).location(plan);
-        Self { group, reported, title: one_line(&title), file, unit, location, times }
+        Self { group, judged, title: one_line(&title), file, unit, location, times }
     }
 
     pub fn comparisons(&self) -> impl Iterator<Item = (&'a Comparison, &'a Judgement)> {
-        let ReportRecord { input, judgements } = self.reported;
         let arms: Vec<usize> = self.group.arms.iter().map(|arm| arm.arm).collect();
-        let all = input.analysis.comparisons.iter().zip(judgements);
-        all.filter(move |(comparison, _)| arms.contains(&comparison.arm))
+        self.judged.pairs().filter(move |(comparison, _)| arms.contains(&comparison.arm))
     }
 
     pub fn summary(&self, place: usize) -> &'a ArmSummary {
-        &self.reported.input.analysis.arms[self.group.arms[place].arm]
+        &self.judged.analysis.arms[self.group.arms[place].arm]
     }
 
     pub fn compared(&self, place: usize) -> Option<ComparedTime> {

@@ -145,7 +145,7 @@ fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<In
 }
 
 fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
-    let plan = &context.reported.input.record.header.plan;
+    let plan = &context.judged.record.header.plan;
     let of = context.comparisons().map(|(comparison, judgement)| {
         let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
         let ratio = ratio(&comparison.evidence, judgement);

@@ -23,8 +23,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::columns::for_page;
-use analysis::report::{ReportData, ReportInput};
-use analysis::verdict::Judgement;
+use analysis::report::report;
+use analysis::verdict::Judged;
 
 /// The beginning of all pages with a style of their own.
 const HEAD: &str = include_str!("../../assets/report/head.html");
@@ -45,22 +45,10 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../assets/report/page.js"),
 ];
 
-#[derive(Clone, Copy, Debug)]
-pub struct ReportRecord<'a> {
-    /// The record and its analysis.
-    pub input: ReportInput<'a>,
-    /// One for each comparison of the analysis.
-    pub judgements: &'a [Judgement],
-}
-
-pub fn write(
-    to: &mut dyn Write,
-    records: &[ReportRecord<'_>],
-    data: &ReportData,
-    title: Option<&str>,
-) -> Result<()> {
-    let page = for_page(|| page::page(records, data, title));
-    let script_data = ScriptData { data, words: ReportTexts { groups: &page.words } };
+pub fn write(to: &mut dyn Write, records: &[Judged<'_>], title: Option<&str>) -> Result<()> {
+    let data = report(records);
+    let page = for_page(|| page::page(records, &data, title));
+    let script_data = ScriptData { data: &data, words: ReportTexts { groups: &page.words } };
     let whole = ReportTemplate {
         policy: policy(&SCRIPTS, STYLE),
         style: STYLE,

@@ -7,14 +7,14 @@ use crate::names::first_of;
 use crate::noise::{advice, name};
 use crate::remedies::Audience;
 use crate::report::cards::{self, VerdictCard};
+use crate::report::charts;
 use crate::report::group::{GroupContext, estimate};
 use crate::report::index::{self, BenchmarkIndex};
 use crate::report::records::{self, RecordText};
 use crate::report::tables::{self, MetricTable, T0};
-use crate::report::{ReportRecord, charts};
 use crate::text::sentence;
 use crate::uncertain::signs;
-use analysis::report::{NameMatch, ReportData, ReportInput};
+use analysis::report::{NameMatch, ReportData};
 use analysis::suite::plan_of;
 use analysis::verdict::Judged;
 use analysis::{Activity, ArmSummary, ComparedTimes, activities};
@@ -131,10 +131,9 @@ struct ComparisonText {
 
 /// The cards of a group's comparisons. `place` names the group if the page shows several.
 fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard> {
-    let input = group.reported.input;
-    let arms = &input.analysis.arms;
+    let Judged { record, analysis, .. } = group.judged;
     let card = |(comparison, judgement)| {
-        cards::card(plan_of(input.record, comparison), arms, comparison, judgement, place)
+        cards::card(plan_of(record, comparison), &analysis.arms, comparison, judgement, place)
     };
     group.comparisons().map(card).map(with_signs).collect()
 }
@@ -146,14 +145,10 @@ fn with_signs(mut card: VerdictCard) -> VerdictCard {
     card
 }
 
-pub(super) fn page(
-    records: &[ReportRecord<'_>],
-    data: &ReportData,
-    title: Option<&str>,
-) -> ReportPage {
+pub(super) fn page(records: &[Judged<'_>], data: &ReportData, title: Option<&str>) -> ReportPage {
     let has_suite = data.groups.len() > records.len();
     let times: Vec<ComparedTimes> =
-        records.iter().map(|it| ComparedTimes::of(it.input.analysis, it.judgements)).collect();
+        records.iter().map(|it| ComparedTimes::of(it.analysis, it.judgements)).collect();
     let context = |group| GroupContext::new((records, &times), group, has_suite);
     let groups: Vec<GroupContext<'_>> = data.groups.iter().map(context).collect();
     let folded = groups.len() > OPEN_GROUPS_MAX;
@@ -168,7 +163,7 @@ pub(super) fn page(
     ReportPage {
         title: title.map_or_else(|| default_title(&groups, records.len()), one_line),
         created: created(records),
-        tool: records.first().map_or(String::new(), |it| one_line(&it.input.record.header.tool)),
+        tool: records.first().map_or(String::new(), |it| one_line(&it.record.header.tool)),
         counts: if all.len() > headlines.len() { counts(&all) } else { Vec::new() },
         answers,
         headlines,
@@ -185,17 +180,14 @@ pub(super) fn page(
             .map(|(index, context)| group_page(index, context, is_one))
             .collect(),
         folded,
-        records: records
-            .iter()
-            .map(|it| records::words(it.input.record, it.input.analysis))
-            .collect(),
+        records: records.iter().map(|it| records::words(it.record, it.analysis)).collect(),
         words: groups.iter().map(group_words).collect(),
     }
 }
 
 /// The answers at the top. A record with one card has the same sentence there.
 fn answers(
-    records: &[ReportRecord<'_>],
+    records: &[Judged<'_>],
     groups: &[GroupContext<'_>],
     cards: &mut [VerdictCard],
 ) -> Vec<String> {
@@ -203,9 +195,8 @@ fn answers(
     if !is_one && (!cards.is_empty() || records.len() > ANSWERS_MAX) {
         return Vec::new();
     }
-    let answer = |(at, it): (usize, &ReportRecord<'_>)| {
-        let ReportRecord { input: ReportInput { record, analysis, .. }, judgements } = *it;
-        let said = signs(&sentence(Judged { record, analysis, judgements })?);
+    let answer = |(at, it): (usize, &Judged<'_>)| {
+        let said = signs(&sentence(*it)?);
         let file = groups.iter().find(|group| group.group.record == at);
         let file = file.filter(|_| !is_one).map(|group| format!("{}: ", group.file));
         Some(file.unwrap_or_default() + &said)
@@ -245,9 +236,9 @@ fn counts(all: &[VerdictCard]) -> Vec<(&'static str, &'static str, usize)> {
     cards::CLASSES.iter().filter_map(of).collect()
 }
 
-fn created(records: &[ReportRecord<'_>]) -> String {
+fn created(records: &[Judged<'_>]) -> String {
     match records {
-        [only] => one_line(&only.input.record.header.created),
+        [only] => one_line(&only.record.header.created),
         _ => format!("{} records", records.len()),
     }
 }
@@ -325,14 +316,14 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         are_folded: cards.len() > HEADLINES_MAX,
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group, context.location == T0),
-        metrics: tables::metrics(&context.reported.input.record.header.plan, &summaries),
+        metrics: tables::metrics(&context.judged.record.header.plan, &summaries),
         counts: run_counts(context),
     }
 }
 
 /// The counts of a group's arms, like `perf stat`.
 fn run_counts(context: &GroupContext<'_>) -> Option<MetricTable> {
-    let all = activities(context.reported.input.record);
+    let all = activities(context.judged.record);
     let of = |place: usize| {
         let activity = all.get(context.group.arms[place].arm)?.as_ref()?;
         Some((number(context, place), activity))
@@ -349,7 +340,7 @@ fn number(context: &GroupContext<'_>, place: usize) -> String {
 fn group_words(context: &GroupContext<'_>) -> GroupText {
     let group = context.group;
     let label = |place: usize| one_line(&group.arms[place].label);
-    let plan = &context.reported.input.record.header.plan;
+    let plan = &context.judged.record.header.plan;
     let compared = context.comparisons().zip(&group.comparisons);
     let compared = compared.map(|((comparison, judgement), compared)| {
         let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::report::ReportRecord;
 use crate::{notes, results};
 use analysis::Analysis;
 use analysis::convert::of_record;
+use analysis::verdict::Judged;
 use model::values::Order;
 use record::plan::Role;
 use record::{EndReason, Header, Record};
@@ -46,8 +46,8 @@ pub(super) fn file(record: &Record) -> String {
 }
 
 /// Paths of the files without their common directory.
-pub(super) fn file_names(records: &[ReportRecord<'_>]) -> Vec<String> {
-    let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
+pub(super) fn file_names(records: &[Judged<'_>]) -> Vec<String> {
+    let files: Vec<String> = records.iter().map(|it| file(it.record)).collect();
     let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);
     let (Some(first), true) = (files.first(), files.len() > 1) else { return files };
     let common = &first[..directory(first)];

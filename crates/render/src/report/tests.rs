@@ -1,7 +1,6 @@
 use super::*;
 use crate::fixture::{analysis, compare, judgements, paired};
 use analysis::Evidence;
-use analysis::report::report;
 use model::spec::RunSpec;
 use model::spec::groups::JudgementOptions;
 use model::values::DecideOn;
@@ -30,10 +29,9 @@ fn page_of(mut record: Record, title: Option<&str>) -> String {
     let mut analysis = analysis(&record, &[1e6, 1.05e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.05, 1.04, 1.06)));
     let judgements = judgements(&record, &analysis);
-    let input = ReportInput { record: &record, analysis: &analysis };
-    let data = report(&[input]);
+    let judged = Judged { record: &record, analysis: &analysis, judgements: &judgements };
     let mut out = Vec::new();
-    write(&mut out, &[ReportRecord { input, judgements: &judgements }], &data, title).unwrap();
+    write(&mut out, &[judged], title).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -10,13 +10,11 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::open;
 use crate::cmd::output_file::{check_distinct, check_path, write_one};
 use crate::cmd::print::print;
-use analysis::report::{ReportInput, report as report_data};
 use host::user_files::open_to_read;
 use model::spec::{FilesVerb, ReportVerb};
 use model::values::exit_code;
 use record::newest;
 use render::report as page;
-use render::report::ReportRecord;
 
 /// A text near the start of our pages (assets/report/page.html).
 const OUR_PAGE: &str = "<meta name=\"generator\" content=\"stillwell\">";
@@ -92,11 +90,6 @@ fn refuse_input(verb: &ReportVerb, output: &Path) -> Result<()> {
 }
 
 pub fn write(to: &mut dyn std::io::Write, all: &[Assessment], title: Option<&str>) -> Result<()> {
-    let inputs: Vec<ReportInput<'_>> =
-        all.iter().map(|it| ReportInput { record: &it.record, analysis: &it.analysis }).collect();
-    let data = report_data(&inputs);
-    let reported = inputs.iter().zip(all);
-    let reported: Vec<ReportRecord<'_>> =
-        reported.map(|(&input, it)| ReportRecord { input, judgements: &it.judgements }).collect();
-    page::write(to, &reported, &data, title)
+    let judged: Vec<_> = all.iter().map(Assessment::judged).collect();
+    page::write(to, &judged, title)
 }
