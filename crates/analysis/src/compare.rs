@@ -106,20 +106,17 @@ impl<'a> RecordLooks<'a> {
 
     /// Every candidate against its reference, and the reference against its twin.
     pub fn compare(&self, judged: &[FamilyAdjustment]) -> (Vec<Comparison>, Option<Comparison>) {
-        let plan = self.plan();
         let paired = |tested: &ArmComparison, judged: FamilyAdjustment| Comparison {
             arm: tested.arm,
-            reference: plan.reference_of(tested.arm),
+            reference: tested.reference,
             evidence: self.paired(tested, judged),
         };
         let candidates = self.watch.candidates().par_iter().zip(judged);
-        let twin = self.watch.twin();
-        (
-            candidates.map(|(tested, &judged)| paired(tested, judged)).collect(),
-            twin.map(|twin| {
-                paired(twin, FamilyAdjustment { share: 1.0, p: twin.test.p(), q: twin.test.p() })
-            }),
-        )
+        let twin = self.watch.twin().map(|twin| {
+            let p = twin.test.p();
+            paired(twin, FamilyAdjustment { share: 1.0, p, q: p })
+        });
+        (candidates.map(|(tested, &judged)| paired(tested, judged)).collect(), twin)
     }
 
     fn plan(&self) -> &Plan {

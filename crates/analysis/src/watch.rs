@@ -136,12 +136,6 @@ pub struct SharedAlpha<'a> {
     pub share: f64,
 }
 
-impl<'a> From<(&'a ArmComparison, f64)> for SharedAlpha<'a> {
-    fn from((tested, share): (&'a ArmComparison, f64)) -> Self {
-        Self { tested, share }
-    }
-}
-
 impl SharedAlpha<'_> {
     /// Whether more blocks cannot change the verdict.
     pub fn is_settled(&self) -> bool {
@@ -250,7 +244,7 @@ impl SessionComparisons {
         let family = self.candidates();
         let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
         let shares = holm_shares(&tests, self.n_family);
-        family.iter().zip(shares).map(SharedAlpha::from).collect()
+        family.iter().zip(shares).map(|(tested, share)| SharedAlpha { tested, share }).collect()
     }
 
     pub fn candidates(&self) -> &[ArmComparison] {

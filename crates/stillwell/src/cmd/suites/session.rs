@@ -212,7 +212,8 @@ impl SuiteSession<'_> {
             .enumerate()
             .map(|(at, (entry, watch))| {
                 let (Some(watch), Some(state)) = (watch, &entry.state) else { return Ok(false) };
-                let judged = watch.candidates().iter().zip(&mut shares).map(SharedAlpha::from);
+                let judged = watch.candidates().iter().zip(&mut shares);
+                let judged = judged.map(|(tested, share)| SharedAlpha { tested, share });
                 let judged: Vec<_> = judged.collect();
                 let is_decided = !judged.is_empty() && judged.iter().all(SharedAlpha::is_settled);
                 let plan = &entry.member.plan;
