@@ -136,41 +136,25 @@ fn summaries(
     runs.par_iter().zip(&low).map(|(runs, low)| times(runs, low)).collect()
 }
 
-/// Sums over the runs of one arm, ns. Runs without evidence are only counted.
-#[derive(Clone, Default)]
-struct StallSums {
-    n: usize,
-    n_without: usize,
-    wall_ns: f64,
-    stalled_ns: f64,
-    unclear_ns: f64,
-}
-
+/// Runs without evidence are only counted.
 fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
-    let mut sums = vec![StallSums::default(); n_arms];
-    for index in rows.measurements() {
-        let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
-        let sum = &mut sums[rows.arm(index)];
-        let Some(stalled_ns) = rows.get(index, Metric::StalledNs) else {
-            sum.n_without += 1;
-            continue;
-        };
-        sum.n += 1;
-        sum.wall_ns += wall_ns as f64;
-        sum.stalled_ns += stalled_ns as f64;
-        sum.unclear_ns += rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
-    }
-    sums.iter().map(StallSums::summary).collect()
-}
-
-impl StallSums {
-    fn summary(&self) -> Option<StallSummary> {
-        let mean = |sum: f64| sum / self.n as f64;
-        (self.n > 0).then(|| StallSummary {
-            wall_mean_ns: mean(self.wall_ns),
-            stalled_mean_ns: mean(self.stalled_ns),
-            unclear_mean_ns: mean(self.unclear_ns),
-            n_without: self.n_without,
+    // The wall, stalled and unclear time of a run, ns.
+    let times_ns = by_arm(rows, n_arms, |rows, index| {
+        let wall_ns = rows.get(index, Metric::WallNs)?;
+        let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0);
+        let stalled_ns = rows.get(index, Metric::StalledNs);
+        Some(stalled_ns.map(|stalled_ns| [wall_ns, stalled_ns, unclear_ns]))
+    });
+    let of_arm = |runs: &Vec<Option<[u64; 3]>>| {
+        let n = runs.iter().flatten().count();
+        let sum = |place: usize| runs.iter().flatten().map(|run| run[place] as f64).sum::<f64>();
+        let mean = |place: usize| sum(place) / n as f64;
+        (n > 0).then(|| StallSummary {
+            wall_mean_ns: mean(0),
+            stalled_mean_ns: mean(1),
+            unclear_mean_ns: mean(2),
+            n_without: runs.len() - n,
         })
-    }
+    };
+    times_ns.iter().map(of_arm).collect()
 }
