@@ -65,6 +65,17 @@ pub fn name(record: &Record, arm: usize) -> String {
     }
 }
 
+/// The unit of an arm's values.
+pub fn unit(record: &Record, arm: usize) -> ResultUnit {
+    let imported = record.header.imported.as_ref();
+    let name = || imported?.benchmarks.get(arm)?.unit_name.clone();
+    match record.header.plan.arms[arm].unit {
+        ValueUnit::Time => ResultUnit::Time,
+        ValueUnit::Bytes => ResultUnit::Bytes,
+        ValueUnit::Count => name().map_or(ResultUnit::Count, ResultUnit::Other),
+    }
+}
+
 /// A benchmark without launches for each arm; `None` for a hidden arm.
 fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
@@ -74,14 +85,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
         if arm.role != Role::Candidate && imported.is_none() {
             return None;
         }
-        let unit = match arm.unit {
-            ValueUnit::Time => ResultUnit::Time,
-            ValueUnit::Bytes => ResultUnit::Bytes,
-            ValueUnit::Count => imported
-                .and_then(|it| it.unit_name.clone())
-                .map_or(ResultUnit::Count, ResultUnit::Other),
-        };
-        let mut made = BenchmarkValues::new(&name(record, index), unit);
+        let mut made = BenchmarkValues::new(&name(record, index), unit(record, index));
         made.parameters.clone_from(&arm.parameters);
         made.is_control = arm.role.is_control();
         if let Some(imported) = imported {

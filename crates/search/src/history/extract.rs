@@ -6,9 +6,9 @@ use formats::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
 use jiff::Timestamp;
 
 use crate::history::{BenchmarkResult, RecordOrigin};
+use analysis::convert::of_record::unit;
 use analysis::{Analysis, ArmSummary};
 use host::Facts;
-use model::values::ValueUnit;
 use record::Record;
 
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
@@ -37,12 +37,6 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
     let times = summary.times.as_ref()?;
     let arm = &record.header.plan.arms[summary.arm];
     let imported = record.header.imported.as_ref();
-    let unit_name = imported.and_then(|it| it.benchmarks.get(summary.arm)?.unit_name.clone());
-    let of_unit = match arm.unit {
-        ValueUnit::Time => "ns",
-        ValueUnit::Bytes => "byte",
-        ValueUnit::Count => "count",
-    };
     let suite = record.header.plan.suite.as_ref();
     // Revisions are the commits of one series.
     let has_programs = has_programs && !arm.is_revision;
@@ -57,7 +51,6 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         Some(net) => (net.t0.unwrap_or(times.t0), net.median.value, net.mean.value),
         None => (times.t0, times.median.value, times.mean.value),
     };
-    let unit = unit_name.unwrap_or_else(|| of_unit.into());
     let (revision, committed_s) = match imported {
         None => {
             let git = record.header.git_of(summary.arm);
@@ -71,7 +64,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
     Some(BenchmarkResult {
         benchmark,
         arm,
-        unit,
+        unit: unit(record, summary.arm).name().into(),
         n_runs: summary.n_runs,
         t0: t0.value,
         t0_err: t0.err,
