@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use formats::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
+use formats::{BenchmarkValues, MetaValue, Metadata, Results};
 use jiff::Timestamp;
 
 use crate::history::{BenchmarkResult, RecordOrigin};
@@ -115,7 +115,7 @@ pub fn imported_results(
     let labels = results.labels();
     let of_summary = |(benchmark, label): (&BenchmarkValues, &String)| {
         let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
-        let result = summary_result(label, benchmark.unit.name(), &benchmark.summary?)?;
+        let result = summary_result(label, benchmark)?;
         let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
         is_wanted.then_some(BenchmarkResult { revision, committed_s, ..result })
     };
@@ -128,20 +128,17 @@ pub fn imported_results(
 }
 
 /// The result of a summary. The minimum stands in for the noise-free time.
-fn summary_result(label: &str, unit: &str, summary: &SummaryStatistics) -> Option<BenchmarkResult> {
+fn summary_result(label: &str, benchmark: &BenchmarkValues) -> Option<BenchmarkResult> {
+    let summary = benchmark.summary?;
     let median = summary.center()?;
     Some(BenchmarkResult {
         benchmark: label.into(),
-        arm: String::new(),
-        unit: unit.into(),
+        unit: benchmark.unit.name().into(),
         n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         t0: summary.min.unwrap_or(median),
-        t0_err: None,
-        t0_is_limit: false,
         median,
         mean: summary.mean.unwrap_or(median),
-        revision: None,
-        committed_s: None,
+        ..BenchmarkResult::default()
     })
 }
 

@@ -6,15 +6,12 @@ use crate::history::BenchmarkResult;
 pub fn result(benchmark: &str, t0: f64, t0_err: Option<f64>) -> BenchmarkResult {
     BenchmarkResult {
         benchmark: benchmark.into(),
-        arm: String::new(),
         unit: "ns".into(),
         n_runs: 10,
         t0,
         t0_err,
-        t0_is_limit: false,
         median: 1.0,
         mean: 1.0,
-        revision: None,
-        committed_s: None,
+        ..BenchmarkResult::default()
     }
 }

@@ -6,16 +6,14 @@ use crate::bisection::LayoutVerdict;
 fn record(text: &str) -> NewRecord {
     let result = BenchmarkResult {
         benchmark: "fib".into(),
-        arm: String::new(),
         unit: "ns".into(),
         n_runs: 12,
         t0: 1.5,
-        t0_err: None,
         t0_is_limit: true,
         median: 1.6,
         mean: 1.7,
         revision: Some("v1".into()),
-        committed_s: None,
+        ..BenchmarkResult::default()
     };
     let surroundings = vec![("kernel".to_owned(), "6.1".to_owned())];
     let origin = RecordOrigin { file: "a.swell".into(), surroundings, ..RecordOrigin::default() };
