@@ -11,7 +11,7 @@ use record::{Record, Rows};
 /// More than a year. A record with a longer run is damaged.
 pub const TIME_NS_MAX: i64 = 1 << 55;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LedgerSample {
     pub step: u32,
     pub wall_ns: i64,

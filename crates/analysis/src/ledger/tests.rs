@@ -165,21 +165,13 @@ fn threads_that_take_turns_are_not_parallel() {
 #[test]
 fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     let slice = LedgerSample {
-        is_core_shared: None,
-        step: 0,
         wall_ns: 1_000,
         floor_ns: 900,
         preempted_ns: Some(20),
         queued_ns: Some(5_000),
-        quota_ns: 0,
         cpu_ns: Some(950),
-        faults: None,
-        migrations: None,
         never_waited: true,
-        is_slice: false,
-        is_clean: false,
-        interruptions: None,
-        cycles: None,
+        ..LedgerSample::default()
     };
     let found = slice.within_slice();
     assert_eq!((found.preempted_ns, found.queued_ns, found.rest_ns()), (Some(20), Some(30), 950));
