@@ -332,22 +332,14 @@ pub fn so_far(search: &BisectSearch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use search::bisection::{CommitGraph, SearchRules};
+    use search::bisection::SearchRules;
+    use search::bisection::fixture::relation;
 
     #[test]
     fn only_times_become_clearer_with_longer_runs() {
-        let commit = |id: &str, parents: &[usize]| Commit {
-            id: id.into(),
-            subject: id.into(),
-            parents: parents.to_vec(),
-            is_old: false,
-        };
-        let graph = CommitGraph::new(vec![commit("good", &[]), commit("bad", &[0])]);
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let mut search = BisectSearch::new(graph, 0, 1, rules);
-        let (lo, hi) = (Some(0.9), Some(1.1));
-        let new =
-            Relation { ratio: 1.0, lo, hi, alpha: 0.001, is_different: false, is_same: false };
+        let mut search = BisectSearch::new(CommitGraph::line(2), 0, 1, rules);
+        let new = relation(0.0, 10.0);
         search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
         assert_eq!(so_far(&search), "");
         let words = |is_time| {
@@ -366,20 +358,11 @@ mod tests {
 
     #[test]
     fn an_interrupted_search_says_what_is_left() {
-        let commit = |at: usize| Commit {
-            id: format!("commit{at}"),
-            subject: String::new(),
-            parents: at.checked_sub(1).into_iter().collect(),
-            is_old: false,
-        };
-        let graph = CommitGraph::new((0..5).map(commit).collect());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let mut search = BisectSearch::new(graph, 0, 4, rules);
-        let (lo, hi) = (Some(1.04), Some(1.06));
-        let new =
-            Relation { ratio: 1.05, lo, hi, alpha: 0.001, is_different: true, is_same: false };
+        let mut search = BisectSearch::new(CommitGraph::line(5), 0, 4, rules);
+        let new = relation(5.0, 1.0);
         search.take(&Observation::Ends { lo: 0, hi: 4, new, seconds: 1.0 });
-        let said = "so far: a change between commit0 and commit4 is in one of 4 commits\n";
+        let said = "so far: a change between c0 and c4 is in one of 4 commits\n";
         assert_eq!(so_far(&search), said);
     }
 

@@ -65,42 +65,23 @@ fn add_pair(points: &mut BTreeMap<usize, TrackPoint>, old: usize, new: usize, si
 #[cfg(test)]
 mod tests {
     use super::*;
-    use search::bisection::{Commit, CommitGraph, SearchRules};
-
-    fn relation(percent: f64) -> Relation {
-        let ratio = 1.0 + percent / 100.0;
-        let is_different = percent != 0.0;
-        Relation {
-            ratio,
-            lo: Some(ratio - 0.001),
-            hi: Some(ratio + 0.001),
-            alpha: 0.001,
-            is_different,
-            is_same: !is_different,
-        }
-    }
+    use search::bisection::fixture::relation;
+    use search::bisection::{CommitGraph, SearchRules};
 
     #[test]
     fn levels_are_those_of_the_whole_search() {
-        let commit = |index: usize| Commit {
-            id: index.to_string(),
-            subject: String::new(),
-            parents: index.checked_sub(1).into_iter().collect(),
-            is_old: index == 0,
-        };
-        let graph = CommitGraph::new((0..9).map(commit).collect());
         let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
-        let search = BisectSearch::new(graph, 0, 8, rules);
-        let ends = Observation::Ends { lo: 0, hi: 8, new: relation(6.0), seconds: 1.0 };
+        let search = BisectSearch::new(CommitGraph::line(9), 0, 8, rules);
+        let ends = Observation::Ends { lo: 0, hi: 8, new: relation(6.0, 0.1), seconds: 1.0 };
         let mut at = search.clone();
         at.take(&ends);
         let SearchStep::Probe { commit: first, .. } = at.next_step() else { panic!() };
         // Neither: 4 % slower than the old end, 2 % faster than the new one.
-        let (of_old, of_new) = (relation(4.0), relation(-2.0));
+        let (of_old, of_new) = (relation(4.0, 0.1), relation(-2.0, 0.1));
         let neither = Observation::Probe { commit: first, of_old, of_new, seconds: 1.0 };
         at.take(&neither);
         let SearchStep::Probe { commit: second, lo, .. } = at.next_step() else { panic!() };
-        let like_old = (relation(0.0), relation(-4.0));
+        let like_old = (relation(0.0, 0.1), relation(-4.0, 0.1));
         let later = Observation::Probe {
             commit: second,
             of_old: like_old.0,

@@ -87,33 +87,28 @@ pub fn odds_of_new(answer: Answer, of_old: &Relation, delta: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn relation(percent: f64, half_width: f64, is_different: bool) -> Relation {
-        let ratio = 1.0 + percent / 100.0;
-        let end = |sign: f64| Some(ratio + sign * half_width / 100.0);
-        Relation { ratio, lo: end(-1.0), hi: end(1.0), alpha: 0.001, is_different, is_same: false }
-    }
+    use crate::bisection::fixture::relation;
 
     #[test]
     fn a_probe_is_like_the_end_that_it_does_not_differ_from() {
         let told = |old, new| answer(&old, &new, 0.005);
-        assert_eq!(told(relation(0.1, 1.0, false), relation(-2.9, 1.0, true)), Answer::LikeOld);
-        assert_eq!(told(relation(3.1, 1.0, true), relation(0.1, 1.0, false)), Answer::LikeNew);
-        assert_eq!(told(relation(1.5, 0.5, true), relation(-1.5, 0.5, true)), Answer::Neither);
-        assert_eq!(told(relation(1.0, 2.0, false), relation(-2.0, 2.0, false)), Answer::Undecided);
+        assert_eq!(told(relation(0.1, 1.0), relation(-2.9, 1.0)), Answer::LikeOld);
+        assert_eq!(told(relation(3.1, 1.0), relation(0.1, 1.0)), Answer::LikeNew);
+        assert_eq!(told(relation(1.5, 0.5), relation(-1.5, 0.5)), Answer::Neither);
+        assert_eq!(told(relation(1.0, 2.0), relation(-2.0, 2.0)), Answer::Undecided);
         // A shift of the layout, below the margin, is not a change.
-        assert_eq!(told(relation(0.3, 0.1, true), relation(-2.7, 0.1, true)), Answer::LikeOld);
-        assert_eq!(told(relation(2.8, 0.1, true), relation(-0.2, 0.1, true)), Answer::LikeNew);
+        assert_eq!(told(relation(0.3, 0.1), relation(-2.7, 0.1)), Answer::LikeOld);
+        assert_eq!(told(relation(2.8, 0.1), relation(-0.2, 0.1)), Answer::LikeNew);
         // Contradictory: nearer to the end that it differs from.
-        assert_eq!(told(relation(0.5, 0.1, true), relation(-2.5, 3.0, false)), Answer::Undecided);
+        assert_eq!(told(relation(0.5, 0.1), relation(-2.5, 3.0)), Answer::Undecided);
     }
 
     #[test]
     fn an_undecided_probe_still_says_something() {
         let delta = 0.03_f64;
-        let odds = |percent| odds_of_new(Answer::Undecided, &relation(percent, 5.0, false), delta);
+        let odds = |percent| odds_of_new(Answer::Undecided, &relation(percent, 5.0), delta);
         assert!(odds(3.0) > 1.2 && odds(0.0) < 0.8);
         assert!((odds(100.0 * ((delta / 2.0).exp() - 1.0)) - 1.0).abs() < 1e-6);
-        assert!(odds_of_new(Answer::LikeNew, &relation(3.0, 1.0, true), delta) > 900.0);
+        assert!(odds_of_new(Answer::LikeNew, &relation(3.0, 1.0), delta) > 900.0);
     }
 }

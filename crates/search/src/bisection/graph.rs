@@ -41,7 +41,7 @@ impl CommitGraph {
     }
 
     /// A commit for each list of parents; the first one is old.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fixtures"))]
     pub fn of_parents(parents: impl IntoIterator<Item = Vec<usize>>) -> Self {
         let commit = |(index, parents)| Commit {
             id: format!("c{index}"),
@@ -53,7 +53,7 @@ impl CommitGraph {
     }
 
     /// `n` commits in a row; the first one is old.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fixtures"))]
     pub fn line(n: usize) -> Self {
         Self::of_parents((0..n).map(|index| index.checked_sub(1).into_iter().collect()))
     }

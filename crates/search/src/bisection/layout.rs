@@ -61,19 +61,7 @@ fn verdict(size: &Relation, over: &Relation) -> LayoutVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn relation(percent: f64, half_width: f64) -> Relation {
-        let ratio = 1.0 + percent / 100.0;
-        let end = |sign: f64| Some(ratio + sign * half_width / 100.0);
-        Relation {
-            ratio,
-            lo: end(-1.0),
-            hi: end(1.0),
-            alpha: 0.01,
-            is_different: true,
-            is_same: false,
-        }
-    }
+    use crate::bisection::fixture::relation;
 
     #[test]
     fn link_orders_tell_moved_code_from_slower_code() {

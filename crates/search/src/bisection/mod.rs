@@ -2,6 +2,8 @@
 //! of commits and observations in, steps and answers out.
 
 mod answer;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
 mod graph;
 mod layout;
 mod outcome;
