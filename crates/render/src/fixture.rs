@@ -7,7 +7,7 @@ pub use analysis::fixture::paired;
 use analysis::verdict::{Judgement, judge};
 use analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
-    NoTest, Note, Ratios, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue,
+    NoTest, Note, Ratios, TimeSummary, UncertainValue,
 };
 use record::{EndReason, Record};
 
@@ -30,12 +30,6 @@ pub fn uncertain(value: f64, err: f64) -> UncertainValue {
 pub fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
     TimeSummary {
-        t0: value(1.0),
-        is_upper_limit: false,
-        limited_by: None,
-        lone_run: None,
-        has_floor: true,
-        min: t0,
         max: t0 * 1.5,
         low20: value(1.001),
         median: value(1.01),
@@ -43,7 +37,7 @@ pub fn times(t0: f64) -> TimeSummary {
         sd: Some(t0 * 0.0123),
         cv: Some(0.0123 / 1.02),
         quantiles: [t0 * 1.002, t0 * 1.005, t0 * 1.02, t0 * 1.03],
-        slow_tail: SLOW_TAIL.map(|p| TailQuantile { p, n_needed: 400, found: None }),
+        ..analysis::fixture::times(t0, t0 * 0.002)
     }
 }
 
@@ -52,14 +46,12 @@ pub fn single(wall: f64) -> TimeSummary {
     let value = UncertainValue { value: wall, err: None };
     TimeSummary {
         t0: value,
-        max: wall,
         low20: value,
         median: value,
         mean: value,
         sd: None,
         cv: None,
-        quantiles: [wall; 4],
-        ..times(wall)
+        ..analysis::fixture::times(wall, 0.0)
     }
 }
 
@@ -104,16 +96,7 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
             label: plan.arms[arm].label().into(),
             is_hidden,
             n_runs,
-            n_timed_out: 0,
-            n_failed: 0,
-            n_nonzero_exits: 0,
-            clean: None,
-            no_clean: None,
-            cpu: None,
-            stalls: None,
-            interruptions: None,
             metrics: metrics.collect(),
-            sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
                 |(wall, control)| NetTimes {
                     t0: Some(wall.t0.minus(control.t0)),
@@ -123,20 +106,10 @@ pub fn of_times(record: &Record, walls: Vec<Option<TimeSummary>>, n_runs: usize)
             ),
             times: wall.clone(),
             wall,
+            ..ArmSummary::default()
         }
     });
-    let arms = arms.collect();
-    Analysis {
-        neighbours: None,
-        arms,
-        comparisons: Vec::new(),
-        cpu_comparisons: Vec::new(),
-        self_check: None,
-        ledger: None,
-        best: Vec::new(),
-        notes: Vec::new(),
-        end: Some(EndReason::Complete),
-    }
+    Analysis { arms: arms.collect(), end: Some(EndReason::Complete), ..Analysis::default() }
 }
 
 /// Estimators of these arms; the first is the reference.
