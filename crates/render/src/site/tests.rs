@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use super::*;
 use search::history::commits::CommitRange;
-use search::history::detection::{DetectionSettings, detect, nearest};
-use search::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
+use search::history::detection::{detect, nearest};
+use search::history::fixture::{self, SETTINGS};
+use search::history::{BenchmarkResult, RecordOrigin, StoredResult};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 
@@ -31,16 +32,8 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<StoredResult> {
 }
 
 fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
-    let estimate = Estimate::T0;
-    let policy = DetectionSettings {
-        estimate,
-        alpha: 0.01,
-        false_discovery: 0.05,
-        size_min: 0.0,
-        seed: 1,
-        is_relative: false,
-    };
-    let all = detect(entries, policy);
+    let estimate = SETTINGS.estimate;
+    let all = detect(entries, SETTINGS);
     let between = CommitRange { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
@@ -52,7 +45,7 @@ fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
         })
     });
     let changes: Vec<SeriesChange<'_>> = changes.collect();
-    let nearest = nearest(&all, policy);
+    let nearest = nearest(&all, SETTINGS);
     let site =
         HistorySite { series: &all, changes: &changes, nearest: nearest.as_ref(), estimate, title };
     let files: Vec<SiteFile> = pages(site).unwrap().map(Result::unwrap).collect();

@@ -212,18 +212,10 @@ fn shift(change: &Change) -> Shift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{BenchmarkResult, RecordOrigin, fixture};
+    use crate::history::fixture::{self, SETTINGS};
+    use crate::history::{BenchmarkResult, RecordOrigin};
     use stats::Stream;
     use std::sync::Arc;
-
-    const POLICY: DetectionSettings = DetectionSettings {
-        estimate: Estimate::T0,
-        alpha: 0.01,
-        false_discovery: 0.05,
-        size_min: 0.0,
-        seed: 1,
-        is_relative: false,
-    };
 
     fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<StoredResult> {
         let entry = |(i, value): (usize, &f64)| StoredResult {
@@ -254,7 +246,7 @@ mod tests {
         let step = |i: usize| if i < 20 { 100.0 } else { 103.0 };
         let mut all = entries("fib", "a", &noisy(40, 1, step));
         all.extend(entries("fib", "b", &noisy(40, 2, |_| 50.0)));
-        let found = detect(all, POLICY);
+        let found = detect(all, SETTINGS);
         assert_eq!(found.len(), 2, "machines are apart");
         let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
         assert_eq!((change.at, &found[0].entries[20].result.revision), (20, &Some("r20".into())));
@@ -265,10 +257,10 @@ mod tests {
         // All results of the fixture have the same median.
         let medians = detect(
             found[0].entries.clone(),
-            DetectionSettings { estimate: Estimate::Median, ..POLICY },
+            DetectionSettings { estimate: Estimate::Median, ..SETTINGS },
         );
         assert_eq!(medians[0].changes, []);
-        let large = DetectionSettings { size_min: 0.05, ..POLICY };
+        let large = DetectionSettings { size_min: 0.05, ..SETTINGS };
         assert_eq!(detect(found[0].entries.clone(), large)[0].changes, []);
     }
 
@@ -277,7 +269,7 @@ mod tests {
         let all = (0..200)
             .flat_map(|i| entries(&format!("b{i:03}"), "a", &noisy(50, 100 + i, |_| 100.0)));
         let n_called =
-            detect(all.collect(), POLICY).iter().filter(|it| !it.changes.is_empty()).count();
+            detect(all.collect(), SETTINGS).iter().filter(|it| !it.changes.is_empty()).count();
         assert!(n_called <= 1, "{n_called} of 200");
     }
 
@@ -288,7 +280,7 @@ mod tests {
         let all = (0..120).flat_map(|i| {
             entries(&format!("b{i:03}"), "a", &noisy(24, 300 + i, |at| level(i, at)))
         });
-        let found = detect(all.collect(), POLICY);
+        let found = detect(all.collect(), SETTINGS);
         let changed: Vec<_> = found.iter().filter(|it| !it.changes.is_empty()).collect();
         let [one] = &changed[..] else { panic!("{} have changed", changed.len()) };
         assert_eq!((&one.benchmark[..], one.changes[0].at), ("b077", 12));
@@ -309,15 +301,15 @@ mod tests {
             let found = detect(all.clone(), policy);
             found.iter().map(|it| it.changes.iter().map(|change| change.at).collect()).collect()
         };
-        let all_moved = places(POLICY);
+        let all_moved = places(SETTINGS);
         assert!(all_moved.iter().all(|changes| changes.contains(&20)), "{all_moved:?}");
-        let relative = places(DetectionSettings { is_relative: true, ..POLICY });
+        let relative = places(DetectionSettings { is_relative: true, ..SETTINGS });
         assert_eq!(relative, [vec![30], vec![], vec![], vec![], vec![], vec![]]);
     }
 
     #[test]
     fn values_without_a_logarithm_have_no_changes() {
-        let found = detect(entries("x", "a", &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), POLICY);
+        let found = detect(entries("x", "a", &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), SETTINGS);
         assert_eq!((found[0].q, found[0].changes.len()), (None, 0));
     }
 }
