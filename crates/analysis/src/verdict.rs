@@ -65,7 +65,7 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
 }
 
 /// The judgement without evidence.
-fn undecided(policy: &DecisionRule) -> Judgement {
+pub fn undecided(policy: &DecisionRule) -> Judgement {
     Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,

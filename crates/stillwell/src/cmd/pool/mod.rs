@@ -18,7 +18,7 @@ use crate::cmd::print::{bar, print};
 use crate::session::drawn_seed;
 use analysis::pool as evidence;
 use analysis::pool::{PoolEvidence, PoolLine};
-use analysis::verdict::{self, Gate, Judgement, Verdict};
+use analysis::verdict::{self, Gate, Judgement};
 use host::user_files::read_whole;
 use host::{self, Host, sys, terminal};
 use measure::clock::monotonic_ns;
@@ -304,12 +304,8 @@ fn judge(line: &PoolLine) -> Judgement {
         PoolEvidence::OneNode(lone) => judged(lone.ratio),
         PoolEvidence::None { because } => Judgement {
             better: Better::Lower,
-            verdict: Verdict::Undecided,
-            within_margin: false,
-            interval: None,
-            same_limit: 1.0 + line.policy.same_within,
-            mean_hi: None,
             no_test: Some(*because),
+            ..verdict::undecided(&line.policy)
         },
     }
 }
