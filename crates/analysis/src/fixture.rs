@@ -3,18 +3,6 @@
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
 use crate::exact::repeated;
 use crate::summary::{ArmSummary, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
-use model::values::{Better, Clock, Estimand, ProcessValue};
-use record::plan::DecisionRule;
-
-pub const POLICY: DecisionRule = DecisionRule {
-    alpha: 0.01,
-    same_within: 0.01,
-    estimand: Estimand::Adaptive,
-    clock: Clock::Clean,
-    process_value: ProcessValue::Mean,
-    decide_on: None,
-    better: Better::Lower,
-};
 
 /// Times whose statistics all have this value and this error.
 pub fn times(value: f64, err: f64) -> TimeSummary {

@@ -231,19 +231,20 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 mod tests {
     use super::*;
     use crate::Evidence;
-    use crate::fixture::{POLICY, paired};
+    use crate::fixture::paired;
 
-    fn of(paired: PairedTest) -> Comparison {
-        Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }
+    fn judged(paired: PairedTest, policy: &DecisionRule) -> Judgement {
+        let evidence = Evidence::Paired(paired);
+        judge(&Comparison { arm: 1, reference: 0, evidence }, policy)
     }
 
-    fn comparison(lo: f64, hi: f64) -> Comparison {
-        of(paired((lo * hi).sqrt(), lo, hi))
+    fn of_interval((lo, hi): (f64, f64)) -> Judgement {
+        judged(paired((lo * hi).sqrt(), lo, hi), &DecisionRule::default())
     }
 
     #[track_caller]
     fn check(lo: f64, hi: f64, verdict: Verdict, within_margin: bool) {
-        let found = judge(&comparison(lo, hi), &POLICY);
+        let found = of_interval((lo, hi));
         assert_eq!((found.verdict, found.within_margin), (verdict, within_margin));
     }
 
@@ -259,15 +260,14 @@ mod tests {
 
     #[test]
     fn the_decision_makes_the_verdict_and_not_the_interval() {
-        let decided = |decision| {
-            judge(&of(PairedTest { decision, ..paired(1.0, 0.995, 1.005) }), &POLICY).verdict
-        };
+        let verdict = |found| judged(found, &DecisionRule::default()).verdict;
+        let decided = |decision| verdict(PairedTest { decision, ..paired(1.0, 0.995, 1.005) });
         assert_eq!(decided(PairedDecision::Same), Verdict::Same);
         assert_eq!(decided(PairedDecision::Undecided), Verdict::Undecided);
         // A difference of a hundredth, with nine tenths of the time in the control.
         let net = RatioInterval { ratio: 1.0, lo: 0.98, hi: 1.02 };
         let found = PairedTest { net_ratio: Some(net), ..paired(1.0, 0.998, 1.002) };
-        assert_eq!(judge(&of(found), &POLICY).verdict, Verdict::Undecided);
+        assert_eq!(verdict(found), Verdict::Undecided);
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
         let code = |hi: f64, estimand: Estimand, slower_pct: f64| {
             let mean_ratio = RatioInterval { ratio: 1.2, lo: 0.9, hi };
             let found = PairedTest { mean_ratio, ..paired(1.0, 0.995, 1.005) };
-            let judged = judge(&of(found), &DecisionRule { estimand, ..POLICY });
+            let judged = judged(found, &DecisionRule { estimand, ..DecisionRule::default() });
             exit_code(&[judged], FailOn::slower(slower_pct))
         };
         assert_eq!(code(1.5, Estimand::Adaptive, 5.0), exit_code::UNDECIDED);
@@ -288,14 +288,13 @@ mod tests {
     fn without_a_test_there_is_no_verdict() {
         let because = NoTest::Sequential;
         let comparison = Comparison { arm: 1, reference: 0, evidence: Evidence::None { because } };
-        let found = judge(&comparison, &POLICY);
+        let found = judge(&comparison, &DecisionRule::default());
         assert_eq!((found.verdict, found.no_test), (Verdict::Undecided, Some(because)));
     }
 
     #[track_caller]
     fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
-        let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
-        let judgements: Vec<_> = intervals.iter().map(judge).collect();
+        let judgements: Vec<_> = intervals.iter().copied().map(of_interval).collect();
         assert_eq!(exit_code(&judgements, FailOn::slower(slower_pct)), expected);
     }
 
@@ -316,8 +315,7 @@ mod tests {
     #[test]
     fn the_gate_names_the_comparison_that_decides() {
         let gate = |intervals: &[(f64, f64)]| {
-            let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
-            let judgements: Vec<_> = intervals.iter().map(judge).collect();
+            let judgements: Vec<_> = intervals.iter().copied().map(of_interval).collect();
             Gate::of(&judgements, FailOn::slower(5.0))
         };
         let found = |answer, by| Gate { answer, by };

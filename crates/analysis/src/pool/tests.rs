@@ -1,7 +1,6 @@
 //! Verdicts on generated pairs.
 
 use super::*;
-use crate::fixture::POLICY;
 use stats::Stream;
 
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {
@@ -17,7 +16,7 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         benchmark: benchmark.into(),
         arm: "new".into(),
         reference: "base".into(),
-        policy: POLICY,
+        policy: DecisionRule::default(),
         has_control: false,
         slots,
     }
@@ -105,7 +104,7 @@ fn what_is_printed_agrees() {
         for line in pool(pieces, 3, 1) {
             let PoolEvidence::Pooled(found) = line.evidence else { continue };
             let is_different = !found.ratio.logs().contains(0.0);
-            assert_eq!(is_different, found.p <= POLICY.alpha, "{found:?}");
+            assert_eq!(is_different, found.p <= line.policy.alpha, "{found:?}");
             assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");
             n_different += usize::from(is_different);
         }
