@@ -169,7 +169,7 @@ mod tests {
     use crate::comparison::Evidence;
     use crate::fixture::{no_runs, paired, times};
     use model::spec::RunSpec;
-    use record::plan::decide_run;
+    use record::fixture::from_spec;
 
     /// The best choices in words, where the ratios of the arms to the first one are these, ± 1 %.
     fn found(commands: &[&str], lists: &[&str], zip: bool, ratios: &[f64]) -> Vec<String> {
@@ -179,7 +179,7 @@ mod tests {
         };
         spec.arms.parameter_lists = lists.iter().map(|&it| it.into()).collect();
         spec.arms.zip = zip;
-        let plan = decide_run(&spec, &host::Facts::default(), 1).unwrap();
+        let plan = from_spec(spec).header.plan;
         assert_eq!(plan.candidates().count(), ratios.len());
         let comparison = |(arm, &ratio): (usize, &f64)| {
             let found = paired(ratio, ratio * 0.99, ratio * 1.01);

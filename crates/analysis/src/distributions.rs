@@ -218,9 +218,7 @@ fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::Facts;
-    use model::spec::RunSpec;
-    use record::plan::decide_run;
+    use record::fixture::record;
 
     /// Pairs of 10 ms with 1 % noise; `slowed` is the new arm's slowdown in each pair.
     fn slots(n: usize, slowed: impl Fn(usize) -> f64) -> Slots {
@@ -236,9 +234,7 @@ mod tests {
     }
 
     fn found(slots: &Slots) -> PairedDistributions {
-        let spec = RunSpec { commands: vec!["a".into(), "b".into()], ..RunSpec::default() };
-        let plan = decide_run(&spec, &Facts::default(), 42).unwrap();
-        paired(&plan, slots).unwrap()
+        paired(&record(&["a", "b"]).header.plan, slots).unwrap()
     }
 
     fn bands(distributions: &PairedDistributions) -> Vec<Band> {
