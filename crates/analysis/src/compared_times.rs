@@ -161,14 +161,15 @@ mod tests {
         ArmSummary { arm, times: Some(times(t0, 1.0)), net, ..no_runs() }
     }
 
-    fn shown(arms: Vec<ArmSummary>, tests: Vec<PairedTest>, rule: &DecisionRule) -> ComparedTimes {
+    fn shown(arms: Vec<ArmSummary>, tests: Vec<PairedTest>) -> ComparedTimes {
+        let rule = DecisionRule::default();
         let comparison = |(at, paired)| Comparison {
             arm: at + 1,
             reference: 0,
             evidence: Evidence::Paired(paired),
         };
         let comparisons: Vec<_> = tests.into_iter().enumerate().map(comparison).collect();
-        let judgements: Vec<_> = comparisons.iter().map(|it| judge(it, rule)).collect();
+        let judgements: Vec<_> = comparisons.iter().map(|it| judge(it, &rule)).collect();
         ComparedTimes::of(&Analysis { arms, comparisons, ..Analysis::default() }, &judgements)
     }
 
@@ -178,7 +179,6 @@ mod tests {
         let found = shown(
             vec![arm(0, 32.1, None), arm(1, 35.9, None), arm(2, 30.0, None)],
             vec![paired(1.334, 1.3, 1.37), paired(0.5, 0.49, 0.51)],
-            &DecisionRule::default(),
         );
         let value = |arm: usize| found.get(arm).unwrap().value;
         assert_eq!(value(0), 32.1);
@@ -191,7 +191,7 @@ mod tests {
     fn a_ratio_of_whole_times_stands_beside_whole_times() {
         let net = |value| Some((value, 30.0));
         let arms = vec![arm(0, 932.0, net(32.0)), arm(1, 972.0, net(72.0))];
-        let found = shown(arms, vec![paired(1.09, 1.08, 1.1)], &DecisionRule::default());
+        let found = shown(arms, vec![paired(1.09, 1.08, 1.1)]);
         let [old, new] = [0, 1].map(|arm| found.get(arm).unwrap().value);
         assert_eq!(old, 932.0);
         assert!((new / old - 1.09).abs() < 1e-12);
@@ -208,7 +208,7 @@ mod tests {
         }
         let net = RatioInterval { ratio: 1.99, lo: 1.95, hi: 2.05 };
         let tests = vec![PairedTest { net_ratio: Some(net), ..paired(1.45, 1.44, 1.47) }];
-        let found = shown(arms, tests, &DecisionRule::default());
+        let found = shown(arms, tests);
         let [old, new] = [0, 1].map(|arm| found.get(arm).unwrap());
         assert_eq!((old.value, new.value), (10.0, 10.0 * 1.99));
         assert!(!old.is_upper_limit && !new.is_upper_limit);
@@ -224,8 +224,7 @@ mod tests {
             net_ratio: Some(RatioInterval { ratio, lo: ratio, hi: ratio }),
             ..paired(1.5, 1.4, 1.6)
         };
-        let found =
-            shown(arms, vec![with_net(2.0), paired(0.5, 0.4, 0.6)], &DecisionRule::default());
+        let found = shown(arms, vec![with_net(2.0), paired(0.5, 0.4, 0.6)]);
         assert_eq!(found.get(0).unwrap().value, 50.0);
         assert_eq!(found.get(1).unwrap().value, 100.0);
         assert_eq!(found.get(2), None);
