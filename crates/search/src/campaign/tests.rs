@@ -11,19 +11,9 @@ fn campaign() -> Campaign {
     Campaign::new(rules, program("old"))
 }
 
-fn gain(ratio: f64) -> Gain {
-    let (lo, hi) = (Some(ratio - 0.01), Some(ratio + 0.01));
-    Gain {
-        ratio,
-        lo,
-        hi,
-        alpha: 0.01,
-        p: 0.001,
-        mean: ratio,
-        mean_hi: hi,
-        mean_lo: lo,
-        n_pairs: 20,
-    }
+fn gain(ratio: f64, half: f64, n_pairs: usize) -> Gain {
+    let [lo, hi] = [-half, half].map(|d| Some(ratio * f64::exp(d)));
+    Gain { ratio, lo, hi, alpha: 0.0316, p: 0.01, mean: ratio, mean_lo: lo, mean_hi: hi, n_pairs }
 }
 
 fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent: bool) {
@@ -31,8 +21,8 @@ fn attempt(campaign: &mut Campaign, name: &str, answer: AttemptAnswer, is_spent:
     campaign.take(&CampaignEvent::Began { name: name.into(), program: program(name), level });
     campaign.take(&CampaignEvent::Ended(Box::new(AttemptEnd {
         is_spent,
-        confirmation: Some(gain(0.9)),
-        whole: Some(gain(0.8)),
+        confirmation: Some(gain(0.9, 0.01, 20)),
+        whole: Some(gain(0.8, 0.01, 20)),
         seconds: 2.0,
         ..AttemptEnd::bare(answer, AnswerReason::Budget)
     })));
@@ -50,7 +40,7 @@ fn the_state_is_the_last_accepted_attempt() {
     assert_eq!(campaign.seconds(), 6.0);
     let whole = |left_out, ratio| CampaignEvent::Whole {
         left_out,
-        gain: gain(ratio),
+        gain: gain(ratio, 0.01, 20),
         seconds: 1.0,
         records: Vec::new(),
     };
@@ -99,26 +89,21 @@ fn an_accepted_attempt_hands_its_level_on() {
     assert!((campaign.next_level() - 2.0 * first).abs() < 1e-15);
 }
 
-fn trial(ratio: f64, half: f64, n_pairs: usize) -> Gain {
-    let [lo, hi] = [-half, half].map(|d| Some(ratio * f64::exp(d)));
-    Gain { ratio, lo, hi, alpha: 0.0316, p: 0.01, mean: ratio, mean_lo: lo, mean_hi: hi, n_pairs }
-}
-
 #[test]
 fn a_smaller_gain_needs_more_blocks() {
     // In Python: 40 * (0.01 / 2.149434 / (0.2 * 0.8 * 0.0100503)) ** 2 is 334.8.
-    assert_eq!(confirmation_blocks(&trial(0.99, 0.01, 40)), 335);
-    assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 40)), 50);
-    assert_eq!(confirmation_blocks(&trial(0.8, 0.01, 10)), BLOCKS_MIN);
-    assert_eq!(confirmation_blocks(&trial(1.0, 0.01, 10)), BLOCKS_MIN);
-    assert_eq!(confirmation_blocks(&Gain { hi: None, ..trial(0.9, 0.1, 10) }), BLOCKS_MIN);
+    assert_eq!(confirmation_blocks(&gain(0.99, 0.01, 40)), 335);
+    assert_eq!(confirmation_blocks(&gain(0.8, 0.01, 40)), 50);
+    assert_eq!(confirmation_blocks(&gain(0.8, 0.01, 10)), BLOCKS_MIN);
+    assert_eq!(confirmation_blocks(&gain(1.0, 0.01, 10)), BLOCKS_MIN);
+    assert_eq!(confirmation_blocks(&Gain { hi: None, ..gain(0.9, 0.1, 10) }), BLOCKS_MIN);
 }
 
 #[test]
 fn a_confirmation_needs_the_level_and_the_size() {
-    let found = Gain { p: 0.03, ..trial(0.98, 0.01, 40) };
+    let found = Gain { p: 0.03, ..gain(0.98, 0.01, 40) };
     assert!(is_confirmed(&found, 0.0, 0.0158) && !is_confirmed(&found, 0.0, 0.0149));
     // The interval ends at 0.98 e^0.01 = 0.98985.
     assert!(is_confirmed(&found, 0.01, 0.0158) && !is_confirmed(&found, 0.011, 0.0158));
-    assert!(!is_confirmed(&Gain { p: 0.001, ..trial(1.02, 0.01, 40) }, 0.0, 0.0158));
+    assert!(!is_confirmed(&Gain { p: 0.001, ..gain(1.02, 0.01, 40) }, 0.0, 0.0158));
 }
