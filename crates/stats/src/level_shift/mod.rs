@@ -29,7 +29,7 @@ use crate::invalid::{Invalid, between, finite};
 use crate::sorted::binary_unit;
 pub use estimate::smallest_visible;
 pub use noise::NoiseModel;
-use search::{Candidate, Orders, Search, Series};
+use search::{Candidate, Search, Series};
 pub use shape::Shape;
 
 /// Options of [`find`].
@@ -161,7 +161,7 @@ fn collect(
         ps.push(p);
         search.refine(xs, candidate.noise, &mut known);
         let is_drift = matches!(candidate.shape, Shape::Drift { .. });
-        if is_drift && search.p_any(&series, &candidate, options.orders()) <= options.alpha {
+        if is_drift && search.p_any(&series, &candidate, options) <= options.alpha {
             search.divide_drift(xs, &mut known, &mut ps);
         }
     }
@@ -188,8 +188,8 @@ fn prune(
             let others = [&known[..index], &known[index + 1..]].concat();
             let fits = search.fits(&others);
             let series = Series { xs, excess, fits: &fits };
-            ps[index] = search.best(&fits, xs)[0]
-                .map_or(1.0, |it| search.p_any(&series, &it, options.orders()));
+            ps[index] =
+                search.best(&fits, xs)[0].map_or(1.0, |it| search.p_any(&series, &it, options));
         }
         if ps[index] <= options.alpha {
             index += 1;
@@ -214,17 +214,11 @@ pub fn p_of_no_shift(xs: &[f64], options: ShiftOptions) -> Result<f64, Invalid> 
 /// drifted, too.
 fn next(search: &Search, series: &Series<'_>, options: ShiftOptions) -> Option<(Candidate, f64)> {
     let [sudden, drift] = search.best(series.fits, series.xs);
-    let sudden = sudden.map(|it| (it, search.p_any(series, &it, options.orders())));
+    let sudden = sudden.map(|it| (it, search.p_any(series, &it, options)));
     let is_found = sudden.is_some_and(|(_, p)| p <= options.alpha);
-    let p_drift = |it: &Candidate| (2.0 * search.p_fitted(series, it, options.orders())).min(1.0);
+    let p_drift = |it: &Candidate| (2.0 * search.p_fitted(series, it, options)).min(1.0);
     let drift = drift.filter(|_| !is_found).map(|it| (it, p_drift(&it)));
     [sudden, drift].into_iter().flatten().min_by(|one, other| one.1.total_cmp(&other.1))
-}
-
-impl ShiftOptions {
-    fn orders(self) -> Orders {
-        Orders { n_orders: self.n_orders, seed: self.seed }
-    }
 }
 
 /// The search, the values without disturbed sessions, and the disturbances.

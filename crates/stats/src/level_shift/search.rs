@@ -1,5 +1,6 @@
 //! The next movement of a level, and its p-value.
 
+use super::ShiftOptions;
 use super::clean::clean;
 use super::fit::{Fit, Gain, basis_of, dot, project_out};
 use super::noise::{NoiseShape, Whitener, shapes};
@@ -105,16 +106,21 @@ impl Search {
 
     /// Probability of a movement that is at least as large in a series that has only the known ones,
     /// under the fitted noise.
-    pub(super) fn p_fitted(&self, series: &Series<'_>, it: &Candidate, orders: Orders) -> f64 {
+    pub(super) fn p_fitted(
+        &self,
+        series: &Series<'_>,
+        it: &Candidate,
+        options: ShiftOptions,
+    ) -> f64 {
         let shuffled = Shuffled::new(self, series, it, 0.0);
-        self.share(series.fits, it.noise_without, &shuffled, orders)
+        self.share(series.fits, it.noise_without, &shuffled, options)
     }
 
     /// [`Self::p_fitted`] under any noise, the least favourable one too, with an allowance for the fit, and
     /// not below the probability of the rarest order of the values.
-    pub(super) fn p_any(&self, series: &Series<'_>, it: &Candidate, orders: Orders) -> f64 {
+    pub(super) fn p_any(&self, series: &Series<'_>, it: &Candidate, options: ShiftOptions) -> f64 {
         let shuffled = Shuffled::new(self, series, it, ALLOWANCE);
-        let p = |noise: usize| self.share(series.fits, noise, &shuffled, orders);
+        let p = |noise: usize| self.share(series.fits, noise, &shuffled, options);
         let fitted = p(it.noise_without);
         let walk = series.fits.iter().position(|fit| fit.whitener.shape == LEAST_FAVOURABLE);
         // Most series end here, so the second set of orders is rarely drawn.
@@ -129,7 +135,7 @@ impl Search {
         fits: &[Fit<'_>],
         noise: usize,
         series: &Shuffled<'_>,
-        Orders { n_orders, seed }: Orders,
+        ShiftOptions { n_orders, seed, .. }: ShiftOptions,
     ) -> f64 {
         const ENOUGH: usize = 10;
         const BATCH: usize = 32;
@@ -272,13 +278,6 @@ pub(super) struct Series<'a> {
     pub(super) xs: &'a [f64],
     pub(super) excess: &'a [f64],
     pub(super) fits: &'a [Fit<'a>],
-}
-
-/// The random orders of a p-value.
-#[derive(Clone, Copy)]
-pub(super) struct Orders {
-    pub(super) n_orders: usize,
-    pub(super) seed: u64,
 }
 
 /// The values that are put in random orders.
