@@ -6,7 +6,6 @@ use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 use crate::arm_values::by_arm;
 use crate::launches::SliceRule;
 use crate::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
-use crate::times::cpu_ns;
 use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Record, Rows};
@@ -81,10 +80,7 @@ impl RunEvidence {
     fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
         let time_ns = rows.time_ns(index, clock)?;
         let wall_ns = rows.time_ns(index, Clock::Wall)?;
-        let cpu_ns = match rows.get(index, Metric::CpuNs) {
-            Some(ns) => Some(ns as f64),
-            None => cpu_ns(rows, index),
-        };
+        let cpu_ns = rows.time_ns(index, Clock::Cpu);
         let stalled_ns = rows.get(index, Metric::StalledNs).map(|ns| ns as f64);
         let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
         let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0) as f64;

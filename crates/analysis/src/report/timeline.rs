@@ -4,7 +4,8 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::launches::SliceRule;
-use crate::times::{cpu_ns, queued_ns};
+use crate::times::queued_ns;
+use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
 
@@ -198,7 +199,7 @@ impl TimelineSource<'_> {
             table.started_ns.push(self.rows.started_ns(index));
             table.value.push(value);
             table.cpu.push(self.rows.row(index).cpu);
-            table.cpu_ns.push(self.cpu_ns(index));
+            table.cpu_ns.push(self.rows.time_ns(index, Clock::Cpu));
             let events = self.events(index);
             table.events.extend(events.map(|(event, amount)| RowEvent { row: at, event, amount }));
         }
@@ -209,11 +210,6 @@ impl TimelineSource<'_> {
             table.cpu_ns.clear();
         }
         table
-    }
-
-    fn cpu_ns(&self, index: usize) -> Option<f64> {
-        let ns = self.rows.get(index, Metric::CpuNs).map(|ns| ns as f64);
-        ns.or_else(|| cpu_ns(self.rows, index))
     }
 
     fn events(&self, index: usize) -> impl Iterator<Item = (EventKind, f64)> {
