@@ -3,7 +3,7 @@
 use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
 use crate::summary::ArmSummary;
-use crate::times::queued_ns;
+use crate::times::{in_base_unit, queued_ns};
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
 use record::{Record, Rows};
@@ -66,8 +66,6 @@ impl LedgerSample {
         let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
         let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
         let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
-        let cycles = count(Metric::Cycles)
-            .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
         let sample = Self {
             step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
@@ -83,7 +81,7 @@ impl LedgerSample {
             interruptions: count(Metric::InvoluntarySwitches),
             // The exit is one voluntary switch, or none if Stillwell sees the end first.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
-            cycles,
+            cycles: in_base_unit(rows, index, Metric::Cycles),
             is_core_shared: began_on_shared_core(rows, index),
             is_slice: false,
             is_clean: false,

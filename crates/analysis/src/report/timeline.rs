@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::launches::SliceRule;
-use crate::times::queued_ns;
+use crate::times::{in_base_unit, queued_ns};
 use model::values::Clock;
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
@@ -157,8 +157,7 @@ fn full_clock(rows: &Rows) -> Option<f64> {
 /// Cycles per ns of CPU time.
 fn clock(rows: &Rows, index: usize) -> Option<f64> {
     let ns = rows.get(index, Metric::TaskClockNs).filter(|ns| *ns > 0)?;
-    let (cycles, share) = (rows.get(index, Metric::Cycles)?, rows.get(index, Metric::RunningPpm));
-    Some(Metric::Cycles.info().in_base_unit(cycles, share) / ns as f64)
+    Some(in_base_unit(rows, index, Metric::Cycles)? / ns as f64)
 }
 
 impl TimelineSource<'_> {
