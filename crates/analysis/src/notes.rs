@@ -192,7 +192,7 @@ fn faults(record: &Record, total_ns: f64) -> Option<Note> {
 
 fn migrations(arms: &[ArmSummary]) -> Option<Note> {
     let of = |arm: &ArmSummary| {
-        let metric = arm.metrics.iter().find(|metric| metric.name == "migrations")?;
+        let metric = arm.metric("migrations")?;
         Some((metric.mean * metric.n as f64, metric.n as f64))
     };
     let (n_migrations, n_runs) =
@@ -209,10 +209,8 @@ fn counters_disagree(
     comparisons: &[Comparison],
 ) -> Vec<Note> {
     let margin = record.header.plan.policy.same_within.ln_1p();
-    let count = |arm: usize| {
-        let mut metrics = arms.get(arm)?.metrics.iter();
-        Some(metrics.find(|metric| metric.name == Metric::Instructions.info().name)?.median)
-    };
+    let name = Metric::Instructions.info().name;
+    let count = |arm: usize| Some(arms.get(arm)?.metric(name)?.median);
     let of = |found: &Comparison| {
         let Evidence::Paired(paired) = &found.evidence else { return None };
         let time = paired.net_ratio.unwrap_or(paired.ratio).ratio;
@@ -276,7 +274,7 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
         _ => None,
     })?;
     let binds = |arm: &&ArmSummary| {
-        let maxrss = arm.metrics.iter().find(|metric| metric.name == "maxrss");
+        let maxrss = arm.metric("maxrss");
         !arm.is_hidden && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
     };
     let arm = arms.iter().find(binds)?.arm;

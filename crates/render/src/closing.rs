@@ -134,7 +134,7 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
 /// Appends the requested metrics that no run has.
 fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
     let is_measured = |name: &str| {
-        let has = |arm: &ArmSummary| arm.metrics.iter().any(|metric| metric.name == name);
+        let has = |arm: &ArmSummary| arm.metric(name).is_some();
         let is_sliced = |arm: &ArmSummary| name == "wall" && arm.sliced.is_some();
         analysis.arms.iter().any(|arm| has(arm) || is_sliced(arm))
     };
