@@ -11,7 +11,6 @@ use crate::session::progress::LineClock;
 use crate::session::screen::Screen;
 use crate::session::state::SessionState;
 use crate::session::steps::Session;
-use crate::session::whole::broken_down;
 use host::shield::Watch;
 use host::user_files::read_text;
 use host::{Host, Survey, terminal};
@@ -144,9 +143,11 @@ impl<'p> Session<'p> {
             Some(_) => reopen(&path)?,
         };
         let rows = RowPlace { record: absolute, columns, clock_origin_ns, next_step };
-        started.runner.keep(rows).map_err(|error| match earlier {
-            None => broken_down(&path, error),
-            Some(_) => error,
+        started.runner.keep(rows).inspect_err(|_| {
+            if earlier.is_none() {
+                // It has no runs yet.
+                std::fs::remove_file(&path).ok();
+            }
         })?;
         Ok(Self {
             plan,

@@ -14,7 +14,7 @@ use record::{EndReason, Record};
 use render::budget::short_budget;
 
 /// Adds the place of the runs to an error during the session. Removes a record without runs.
-pub(super) fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
+fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
         std::fs::remove_file(path).ok();
         return error;
