@@ -181,27 +181,3 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
         Evidence::None { .. } => None,
     }
 }
-
-/// Indices of each arm's measured runs, found in one pass.
-pub(super) struct RowsByArm(Vec<Vec<u32>>);
-
-impl RowsByArm {
-    pub(super) fn new(record: &Record) -> Self {
-        let rows = &record.rows;
-        let mut by_arm = vec![Vec::new(); record.header.plan.arms.len()];
-        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-            let step = u32::try_from(index).expect("steps are counted in u32");
-            by_arm[rows.arm(index)].push(step);
-        }
-        Self(by_arm)
-    }
-
-    /// The measured runs of one arm in the order of execution.
-    pub(super) fn rows<'a>(
-        &'a self,
-        record: &'a Record,
-        arm: usize,
-    ) -> impl Iterator<Item = Row> + 'a {
-        self.0[arm].iter().map(|&index| record.rows.row(index as usize))
-    }
-}

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::exported::{self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, results};
+use crate::exported::{self, ExportMetric, ExportSummary, SECOND_NS, results};
 use crate::json::pretty;
 use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use model::values::Order;
@@ -32,10 +32,9 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
         stillwell: SessionFields<'a>,
     }
     let metrics = exported::hyperfine_metrics(record, analysis);
-    let rows = RowsByArm::new(record);
-    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
+    let runs = RunsByArm::new(record);
     let results = results(analysis)
-        .map(|summary| ResultV2::new(series(summary), summary, &metrics))
+        .map(|summary| ResultV2::new(runs.of(summary.arm), summary, &metrics))
         .collect();
     let document = DocumentV2 {
         schema_version: 2,
@@ -55,10 +54,9 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
         stillwell: SessionFields<'a>,
     }
     let wall = exported::wall(record, analysis);
-    let rows = RowsByArm::new(record);
-    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
+    let runs = RunsByArm::new(record);
     let results = results(analysis)
-        .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
+        .filter_map(|summary| ResultV1::new(runs.of(summary.arm), summary, &wall))
         .collect();
     pretty(to, &DocumentV1 { results, stillwell: SessionFields::of(record, analysis) })
 }
@@ -181,10 +179,32 @@ impl<'a> ResultFields<'a> {
     }
 }
 
+/// The measured runs of a record, found in one pass.
+struct RunsByArm<'a> {
+    record: &'a Record,
+    /// Indices of each arm's rows, in the order of execution.
+    indices: Vec<Vec<u32>>,
+}
+
+impl<'a> RunsByArm<'a> {
+    fn new(record: &'a Record) -> Self {
+        let mut indices = vec![Vec::new(); record.header.plan.arms.len()];
+        for index in record.rows.measurements() {
+            let step = u32::try_from(index).expect("steps are counted in u32");
+            indices[record.rows.arm(index)].push(step);
+        }
+        Self { record, indices }
+    }
+
+    fn of(&self, arm: usize) -> ArmRuns<'_> {
+        ArmRuns { record: self.record, indices: &self.indices[arm], arm }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct ArmRuns<'a> {
     record: &'a Record,
-    rows: &'a RowsByArm,
+    indices: &'a [u32],
     arm: usize,
 }
 
@@ -194,7 +214,7 @@ impl<'a> ArmRuns<'a> {
     }
 
     fn rows(self) -> impl Iterator<Item = Row> + 'a {
-        self.rows.rows(self.record, self.arm)
+        self.indices.iter().map(move |&index| self.record.rows.row(index as usize))
     }
 
     fn column<T>(self, cell: impl Fn(&Row) -> T + 'a) -> RunColumn<'a, T> {
