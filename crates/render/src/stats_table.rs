@@ -286,8 +286,7 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
 }
 
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
-    let metrics: Vec<Option<&MetricSummary>> = arms.iter().map(|arm| arm.metric(name)).collect();
-    let means = metrics.iter().flatten().map(|metric| metric.mean);
+    let means = arms.iter().filter_map(|arm| Some(arm.metric(name)?.mean));
     let unit = unit_of_metric(plan, name, means);
     let statistics: [(String, Field<MetricSummary, f64>); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
@@ -295,11 +294,8 @@ fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary]
         ("  min".into(), |metric| metric.min),
         ("  max".into(), |metric| metric.max),
     ];
-    for (name, value) in statistics {
-        let cell = |metric: &Option<&MetricSummary>| {
-            metric.map_or_else(String::new, |metric| unit.number(value(metric), None))
-        };
-        lines.push(StatisticLine { name, cells: metrics.iter().map(cell).collect() });
+    for (heading, value) in statistics {
+        add(lines, arms, heading, |arm| Some(unit.number(value(arm.metric(name)?), None)));
     }
 }
 
