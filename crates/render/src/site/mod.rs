@@ -23,7 +23,10 @@ use search::history::chart;
 use search::history::detection::NearestChange;
 use search::history::series::Series;
 
-const TEMPLATE: &str = include_str!("../../assets/report/site.html");
+const TEMPLATE: &str = concat!(
+    include_str!("../../assets/report/head.html"),
+    include_str!("../../assets/report/site.html")
+);
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "site.html";
 /// The scripts. Each may use the earlier ones.
