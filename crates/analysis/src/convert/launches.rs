@@ -151,8 +151,7 @@ fn end_own(
     inner_loops: u64,
     metadata: Option<Metadata>,
 ) {
-    let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
-    let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
+    let info = LaunchInfo { inner_loops: above_one(inner_loops), ..LaunchInfo::default() };
     let calibration = pilot.and_then(|pilot| NonZeroU64::new(pilot.loops)).map(Calibration::Loops);
     if let Some(pilot) = pilot.filter(|pilot| pilot.n_slices > 0 && benchmark.n_launches() == 0) {
         let n_pilot = pilot.n_slices.min(benchmark.warmups.len());
@@ -163,24 +162,22 @@ fn end_own(
         (benchmark.values, benchmark.loops) = (values, counts);
         benchmark.warmups.extend(own);
     }
-    end(benchmark, LaunchInfo { metadata: metadata.map(Box::new), ..info });
+    // If all its values have the same loops, the launch gets that number.
+    let from = benchmark.n_ended().0.min(benchmark.loops.len());
+    let loops = match &benchmark.loops[from..] {
+        [loops, rest @ ..] if rest.iter().all(|other| other == loops) => above_one(*loops),
+        _ => None,
+    };
+    benchmark.end_launch(LaunchInfo { loops, metadata: metadata.map(Box::new), ..info });
 }
 
-/// Ends a launch. If all its values have the same loops, the launch gets that number.
-fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
-    let from = benchmark.n_ended().0.min(benchmark.loops.len());
-    if let [loops, rest @ ..] = &benchmark.loops[from..]
-        && rest.iter().all(|other| other == loops)
-        && info.loops.is_none()
-    {
-        info.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
-    }
-    benchmark.end_launch(info);
+fn above_one(loops: u64) -> Option<NonZeroU64> {
+    NonZeroU64::new(loops).filter(|loops| loops.get() > 1)
 }
 
 fn take(benchmark: &mut BenchmarkValues, row: &Row, rule: &SliceRule, is_warmup: bool) {
-    let Some(slice) = rule.slice(row).filter(|_| row.is_time()) else { return };
-    let LaunchSlice { loops, value } = slice;
+    let slice = rule.slice(row).filter(|_| row.is_time());
+    let Some(LaunchSlice { loops, value }) = slice else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));
         return;
