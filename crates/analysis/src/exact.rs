@@ -52,11 +52,6 @@ pub fn agree_within(interval: RatioInterval) -> f64 {
     ((wider - 1.0 - AGREE_WITHIN) / HALF_INTERVAL).max(AGREE_WITHIN)
 }
 
-/// Whether the counts of a single arm repeat.
-pub fn is_constant(plan: &Plan, walls: &Walls, arm: usize) -> bool {
-    plan.valgrind().is_some() && walls.is_constant(arm, AGREEING_RUNS as usize, AGREE_WITHIN)
-}
-
 pub fn repeated(ratio: RatioInterval, n_pairs: usize, family: usize, alpha: f64) -> PairedTest {
     let is_same = ratio.ratio.ln().abs() <= SAME_WORK.ln_1p();
     let p = if is_same { 1.0 } else { 0.0 };

@@ -9,7 +9,7 @@ use stats::verdict::IntervalVerdict;
 use stats::{Interval, Invalid, relabel};
 
 use crate::comparison::RatioInterval;
-use crate::exact::{is_constant, repeated_ratio};
+use crate::exact::{AGREE_WITHIN, repeated_ratio};
 use crate::trial::{GainTrial, TrialOutcome};
 use crate::walls::Walls;
 use model::values::Estimand;
@@ -232,8 +232,9 @@ impl SessionComparisons {
     /// Whether all counts repeat: nothing more to learn.
     pub fn repeats(&self, plan: &Plan, walls: &Walls) -> bool {
         if self.comparisons.is_empty() {
+            let is_constant = |arm| walls.is_constant(arm, AGREEING_RUNS as usize, AGREE_WITHIN);
             let mut arms = plan.candidates().map(|(arm, _)| arm).peekable();
-            return arms.peek().is_some() && arms.all(|arm| is_constant(plan, walls, arm));
+            return plan.valgrind().is_some() && arms.peek().is_some() && arms.all(is_constant);
         }
         let mut all = self.comparisons.iter();
         all.all(|it| repeated_ratio(plan, walls, (it.reference, it.arm)).is_some())
