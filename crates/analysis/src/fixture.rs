@@ -2,7 +2,9 @@
 
 use crate::comparison::{PairedDecision, PairedTest, RatioInterval, StatisticName};
 use crate::exact::repeated;
+use crate::ledger::{ArmLedger, ThreadUse};
 use crate::summary::{ArmSummary, SLOW_TAIL, TailQuantile, TimeSummary, UncertainValue};
+use record::ledger::Ledger;
 
 /// Times whose statistics all have this value and this error.
 pub fn times(value: f64, err: f64) -> TimeSummary {
@@ -27,6 +29,21 @@ pub fn times(value: f64, err: f64) -> TimeSummary {
 
 pub fn no_runs() -> ArmSummary {
     ArmSummary { label: "x".into(), n_runs: 30, ..ArmSummary::default() }
+}
+
+/// The ledger of so many runs with one thread.
+pub fn arm_ledger(label: &str, n: usize, t0_ns: f64, ledger: Ledger) -> ArmLedger {
+    ArmLedger {
+        arm: 0,
+        label: label.into(),
+        n,
+        t0_ns,
+        is_upper_limit: false,
+        measured_ns: ledger.total_ns + (t0_ns * n as f64) as i64,
+        ledger,
+        threads: ThreadUse::One,
+        n_uncounted: 0,
+    }
 }
 
 /// The decision that goes with this interval and a margin of 1 %.

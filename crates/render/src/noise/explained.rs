@@ -67,7 +67,7 @@ pub fn nothing_to_turn(source: &NoiseSource) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::ledger::{ArmLedger, ThreadUse};
+    use analysis::fixture::arm_ledger;
     use record::ledger::{Ledger, LedgerEntry};
 
     fn ledger(preempted_ns: i64, total_ns: i64, n: usize) -> RecordLedger {
@@ -76,17 +76,7 @@ mod tests {
             [LedgerEntry::exact(NoiseSource::Preempted, preempted_ns)],
             NoiseSource::Unexplained,
         );
-        let arm = ArmLedger {
-            arm: 0,
-            label: "a".into(),
-            n,
-            t0_ns: 1e7,
-            is_upper_limit: false,
-            measured_ns: total_ns + 10_000_000 * n as i64,
-            ledger: total.clone(),
-            threads: ThreadUse::One,
-            n_uncounted: 0,
-        };
+        let arm = arm_ledger("a", n, 1e7, total.clone());
         RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total, evidence: None }
     }
 

@@ -171,6 +171,7 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analysis::fixture::arm_ledger;
     use host::Gap;
     use record::fixture;
     use record::ledger::{Ledger, LedgerEntry};
@@ -195,19 +196,8 @@ mod tests {
             LedgerEntry::exact(NoiseSource::Asleep, -3_000),
         ];
         let ledger = Ledger::new(41_000_000, parts, NoiseSource::Unexplained);
-        let arm = ArmLedger {
-            arm: 0,
-            label: "make -j1".into(),
-            n: 60,
-            t0_ns: 12.3e6,
-            is_upper_limit: false,
-            measured_ns: 779_000_000,
-            ledger: ledger.clone(),
-            threads: ThreadUse::One,
-            n_uncounted: 0,
-        };
         let whole = RecordLedger {
-            arms: vec![arm],
+            arms: vec![arm_ledger("make -j1", 60, 12.3e6, ledger.clone())],
             measured_ns: 779_000_000,
             total: ledger,
             evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
@@ -229,17 +219,7 @@ mod tests {
         let arm = |threads, n_uncounted, source, ns| {
             let ledger =
                 Ledger::new(1_000_000, [LedgerEntry::exact(source, ns)], NoiseSource::Unexplained);
-            let arm = ArmLedger {
-                arm: 0,
-                label: "a".into(),
-                n: 9,
-                t0_ns: 1e6,
-                is_upper_limit: false,
-                measured_ns: 10_000_000,
-                ledger,
-                threads,
-                n_uncounted,
-            };
+            let arm = ArmLedger { threads, n_uncounted, ..arm_ledger("a", 9, 1e6, ledger) };
             caveats(&arm, "runs").join("\n")
         };
         assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Asleep, 40_000), "");
