@@ -113,12 +113,7 @@ pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
 pub fn duration_ns(results: &Results, benchmark: &BenchmarkValues) -> Option<f64> {
     let mut total_ns = 0.0;
     for launch in benchmark.launches() {
-        let seconds = match said(results, benchmark, &launch, "duration")? {
-            MetaValue::Int(seconds) => *seconds as f64,
-            MetaValue::Float(seconds) => *seconds,
-            _ => return None,
-        };
-        total_ns += seconds * 1e9;
+        total_ns += said(results, benchmark, &launch, "duration")?.number()? * 1e9;
     }
     (benchmark.n_launches() > 0).then_some(total_ns)
 }

@@ -253,13 +253,9 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
         {
             let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
             let place = || format!("{:?}, run {}", benchmark.name, index + 1);
-            let value = match inner.or(outer) {
-                Some(&MetaValue::Int(number)) => number as f64,
-                Some(&MetaValue::Float(number)) => number,
-                Some(other) => {
-                    bail!("{}: {key} is {:?}, which is not a number", place(), other.to_string())
-                }
-                None => bail!("{}: it has no {key}", place()),
+            let Some(said) = inner.or(outer) else { bail!("{}: it has no {key}", place()) };
+            let Some(value) = said.number() else {
+                bail!("{}: {key} is {:?}, which is not a number", place(), said.to_string())
             };
             made.values.push(value * scale);
             made.end_launch(launch.info.clone());

@@ -94,6 +94,17 @@ pub(crate) fn values<const N: i8>(list: &[Signed<N>]) -> impl Iterator<Item = f6
     list.iter().map(|value| value.0)
 }
 
+impl MetaValue {
+    /// A number; `None` for texts.
+    pub fn number(&self) -> Option<f64> {
+        match *self {
+            Self::Int(number) => Some(number as f64),
+            Self::Float(number) => Some(number),
+            Self::Text(_) | Self::List(_) => None,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for MetaValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(MetaValueVisitor)

@@ -104,7 +104,7 @@ fn one_launch(
             uncertain::fixed(off.abs() * 100.0, 0)
         )
     };
-    let (word, of_value) = if is_raw { ("raw ", "raw ") } else { ("", "") };
+    let word = if is_raw { "raw " } else { "" };
     for (index, &(n, per_loop)) in launch.warmups.iter().enumerate() {
         let what = if launch.values.is_empty() { "calibration" } else { "warm-up" };
         let n_loops = if n > 1 { format!(", {} loops", loops(n)) } else { String::new() };
@@ -113,7 +113,7 @@ fn one_launch(
     for (index, &per_loop) in launch.values.iter().enumerate() {
         let at = launch.first_value + index;
         let n = benchmark.loops.get(at).copied().unwrap_or_else(|| launch.loops());
-        writeln!(to, "  {of_value}value {}: {}{}", index + 1, shown(n, per_loop), far(per_loop))?;
+        writeln!(to, "  {word}value {}: {}{}", index + 1, shown(n, per_loop), far(per_loop))?;
     }
     Ok(())
 }
@@ -259,11 +259,7 @@ fn in_words(metadata: &Metadata) -> MetadataTexts {
 }
 
 fn meta_in_words(key: &str, value: &MetaValue) -> String {
-    let number = match value {
-        MetaValue::Int(n) => *n as f64,
-        MetaValue::Float(x) => *x,
-        MetaValue::Text(_) | MetaValue::List(_) => return value.to_string(),
-    };
+    let Some(number) = value.number() else { return value.to_string() };
     match key {
         "duration" | "uptime" => short_time(number * 1e9),
         "mem_max_rss" | "command_max_rss" | "mem_peak_pagefile_usage" => {
@@ -301,12 +297,7 @@ fn several(key: &str, all: &[&MetaValue]) -> String {
     if let [only] = &texts.iter().collect::<Vec<_>>()[..] {
         return (*only).clone();
     }
-    let number = |value: &&&MetaValue| match value {
-        MetaValue::Int(n) => Some(*n as f64),
-        MetaValue::Float(x) => Some(*x),
-        MetaValue::Text(_) | MetaValue::List(_) => None,
-    };
-    let numbers: Option<Vec<f64>> = all.iter().map(|value| number(&value)).collect();
+    let numbers: Option<Vec<f64>> = all.iter().map(|value| value.number()).collect();
     if let Some(numbers) = numbers {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
