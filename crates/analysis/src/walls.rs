@@ -88,10 +88,8 @@ impl Walls {
     /// The sum of a pair's times depends on which arm ran at a slow moment; the geometric mean does not, whatever the
     /// arms' ratio. So no decision by this time depends on the coins.
     pub fn label_blind_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
-        let in_pairs = self.runs(old).iter().zip(self.runs(new)).enumerate();
-        let blocks = in_pairs.filter_map(|(block, (old, new))| Some((block, (*old)?, (*new)?)));
         let (mut last, mut excess_ns) = (None, 0.0);
-        for (block, old, new) in blocks.take(n_pairs) {
+        for (block, [old, new]) in self.complete(old, new).take(n_pairs) {
             last = Some(block);
             excess_ns += ((old.wall_ns as f64).sqrt() - (new.wall_ns as f64).sqrt()).powi(2);
         }
@@ -99,18 +97,16 @@ impl Walls {
         Some(elapsed_ns.saturating_sub(excess_ns as u64))
     }
 
-    fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = (MeasuredRun, MeasuredRun)> {
-        self.runs(old).iter().zip(self.runs(new)).filter_map(|(old, new)| old.zip(*new))
+    /// The blocks with a run of both, in order.
+    fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = (usize, [MeasuredRun; 2])> {
+        let blocks = self.runs(old).iter().zip(self.runs(new)).enumerate();
+        blocks.filter_map(|(block, (old, new))| Some((block, [(*old)?, (*new)?])))
     }
 
     /// New ÷ old in each block with both, in block order, without ratios that are not finite.
     pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
-        let blocks = self.runs(old).iter().zip(self.runs(new)).enumerate();
-        let ratio = |(block, (old, new)): (usize, (&BlockRun, &BlockRun))| {
-            let ratio = new.as_ref()?.value / old.as_ref()?.value;
-            ratio.is_finite().then_some((block, ratio))
-        };
-        blocks.filter_map(ratio).collect()
+        let all = self.complete(old, new).map(|(block, [old, new])| (block, new.value / old.value));
+        all.filter(|(_, ratio)| ratio.is_finite()).collect()
     }
 
     pub fn n_pairs(&self, old: usize, new: usize) -> usize {
@@ -128,7 +124,7 @@ impl Walls {
     /// The pairs of two arms, in block order.
     pub fn slots(&self, old: usize, new: usize) -> Slots {
         let mut slots = Slots::default();
-        for (old, new) in self.complete(old, new) {
+        for (_, [old, new]) in self.complete(old, new) {
             slots.push((old.step as usize, old.value), (new.step as usize, new.value));
         }
         slots
