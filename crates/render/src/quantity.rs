@@ -202,7 +202,7 @@ impl QuantityWords {
         });
         let times = || self.times(&ratio);
         match self {
-            Self::Time => time_difference(new, old, shown),
+            Self::Time => time_difference(new, old, shown, &by, &range),
             Self::Value(better) => {
                 let is_better = is_more != better.is_lower();
                 let word = if is_better { "better" } else { "worse" };
@@ -259,7 +259,7 @@ impl QuantityWords {
 }
 
 /// A decided difference of times. Never "30 % faster", which could mean speed or time.
-fn time_difference(new: &str, old: &str, shown: RatioInterval) -> String {
+fn time_difference(new: &str, old: &str, shown: RatioInterval, by: &str, range: &str) -> String {
     let RatioInterval { ratio, lo, hi } = shown;
     if !(hi - lo).is_finite() {
         let times = times_text(ratio.max(1.0 / ratio));
@@ -274,12 +274,10 @@ fn time_difference(new: &str, old: &str, shown: RatioInterval) -> String {
     if ratio <= 1.0 / FACTOR_FROM {
         return format!("{new} is {} as {old}", as_fast(shown.inverse()));
     }
-    if ratio >= 1.0 {
-        let (by, range) = percent_ends([ratio - 1.0, lo - 1.0, hi - 1.0]);
-        return format!("{new} is {by} slower than {old} ({range})");
+    match ratio >= 1.0 {
+        true => format!("{new} is {by} slower than {old} ({range})"),
+        false => format!("{new} is faster than {old}: it takes {by} less time ({range})"),
     }
-    let (by, range) = percent_ends([1.0 - ratio, 1.0 - hi, 1.0 - lo]);
-    format!("{new} is faster than {old}: it takes {by} less time ({range})")
 }
 
 /// `2.3 times as fast (1.5 to 2.9)`, up to the second name.
