@@ -73,7 +73,7 @@ pub(super) fn card(
     let details = match evidence {
         Evidence::Paired(paired) => {
             // The card has the first sentence already.
-            let all = sentences(paired, judgement.shown(paired), judgement, plan);
+            let all = sentences(paired, judgement, plan);
             all.into_iter().skip(1).collect()
         }
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {

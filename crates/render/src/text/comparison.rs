@@ -45,7 +45,7 @@ pub(crate) fn comparison(
             let word = QuantityWords::of(plan).judged(judgement, plan);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
-            for sentence in sentences(paired, shown, judgement, plan) {
+            for sentence in sentences(paired, judgement, plan) {
                 wrap_at(&mut out, INDENT, &sentence);
             }
         }
@@ -204,18 +204,13 @@ fn percent_of_level(alpha: f64) -> String {
 }
 
 /// The meaning of a paired verdict and the facts around it, one sentence each.
-pub(crate) fn sentences(
-    paired: &PairedTest,
-    shown: RatioInterval,
-    judgement: &Judgement,
-    plan: &Plan,
-) -> Vec<String> {
+pub(crate) fn sentences(paired: &PairedTest, judgement: &Judgement, plan: &Plan) -> Vec<String> {
     if paired.repeats {
-        return exact_sentences(paired, shown, judgement, plan);
+        return exact_sentences(paired, judgement, plan);
     }
-    let mut out = vec![meaning(paired, shown, judgement, plan)];
+    let mut out = vec![meaning(paired, judgement, plan)];
     out.extend(paired.shape.filter(|_| QuantityWords::of(plan).is_time()).map(shape_text));
-    out.extend(mean_text(paired, shown, judgement));
+    out.extend(mean_text(paired, judgement));
     if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
         let what =
             if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
@@ -250,13 +245,8 @@ fn smallest_visible(paired: &PairedTest) -> String {
 }
 
 /// The sentences of [`sentences`] for exactly repeating counts.
-fn exact_sentences(
-    paired: &PairedTest,
-    shown: RatioInterval,
-    judgement: &Judgement,
-    plan: &Plan,
-) -> Vec<String> {
-    let quantity = QuantityWords::of(plan);
+fn exact_sentences(paired: &PairedTest, judgement: &Judgement, plan: &Plan) -> Vec<String> {
+    let (shown, quantity) = (judgement.shown(paired), QuantityWords::of(plan));
     let share = exact_percent((shown.ratio - 1.0).abs());
     let word = if shown.ratio >= 1.0 { "more" } else { "fewer" };
     let what = match judgement.verdict {
@@ -268,19 +258,14 @@ fn exact_sentences(
     vec![what, format!("it {repeats} in {n} runs of each, so there is no test")]
 }
 
-fn meaning(
-    paired: &PairedTest,
-    shown: RatioInterval,
-    judgement: &Judgement,
-    plan: &Plan,
-) -> String {
+fn meaning(paired: &PairedTest, judgement: &Judgement, plan: &Plan) -> String {
     let (margin, quantity) = (margin(plan.policy), QuantityWords::of(plan));
     match judgement.verdict {
         Verdict::Slower | Verdict::Faster if judgement.within_margin => {
             let word = quantity.verdict(judgement.verdict).to_lowercase();
             format!("{word}, but by less than the {margin} that counts as the same")
         }
-        Verdict::Slower | Verdict::Faster => quantity.change(shown.ratio),
+        Verdict::Slower | Verdict::Faster => quantity.change(judgement.shown(paired).ratio),
         Verdict::Same => format!(
             "the same {} within {margin}; a slow tail of {} of the runs would have shown",
             part(paired.statistic, quantity),

@@ -4,7 +4,7 @@ use crate::ratios::{change, ratio_and_interval};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judgement, Verdict};
-use analysis::{PairedTest, RatioInterval, SameDoubt, SlowRuns, StatisticName};
+use analysis::{PairedTest, SameDoubt, SlowRuns, StatisticName};
 
 /// The reason against "the same".
 pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {
@@ -40,12 +40,8 @@ pub(super) fn slow_text(slow: Option<SlowRuns>) -> String {
 }
 
 /// The ratio of the mean times, if it says more than the ratio of the verdict.
-pub(super) fn mean_text(
-    paired: &PairedTest,
-    shown: RatioInterval,
-    judgement: &Judgement,
-) -> Option<String> {
-    let mean = paired.mean_ratio;
+pub(super) fn mean_text(paired: &PairedTest, judgement: &Judgement) -> Option<String> {
+    let (mean, shown) = (paired.mean_ratio, judgement.shown(paired));
     let mean = if judgement.better.is_lower() { mean } else { mean.inverse() };
     let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
     let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
