@@ -17,30 +17,22 @@ use record::{Event, Record, Row, Rows};
 const TIMED_LAUNCHES_MAX: usize = 10_000;
 
 /// Adds the launches of a record to its benchmarks.
-pub(super) fn launches(
-    made: &mut [Option<BenchmarkValues>],
-    record: &Record,
-    rows: &Rows,
-    rule: &SliceRule,
-) {
+pub(super) fn launches(made: &mut [Option<BenchmarkValues>], record: &Record) {
+    let rule = SliceRule::of(&record.header.plan, None);
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
     if record.events.iter().any(|event| matches!(event, Event::Launch { .. })) {
-        by_import(made, &record.events, rows, rule);
+        by_event(made, record, rows, &rule);
     } else {
-        by_block(made, record, rows, rule);
+        by_block(made, record, rows, &rule);
     }
 }
 
 /// Restores the launches of an imported record. Each launch has a known number of rows.
-fn by_import(
-    made: &mut [Option<BenchmarkValues>],
-    events: &[Event],
-    rows: &Rows,
-    rule: &SliceRule,
-) {
+fn by_event(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
-    for event in events {
+    for event in &record.events {
         let Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } =
             event
         else {

@@ -9,7 +9,6 @@ use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
-use crate::launches::SliceRule;
 use model::values::{MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, ProcessPlan, Role};
 use record::{Event, Record};
@@ -17,10 +16,8 @@ use record::{Event, Record};
 /// Makes results from a record with a row per run, or with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
     let plan = &record.header.plan;
-    let rule = SliceRule::of(plan, None);
-    let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let mut made = benchmarks(record);
-    launches(&mut made, record, rows, &rule);
+    launches(&mut made, record);
     let mut results = Results {
         tool: record.header.tool.clone(),
         metadata: facts(record),
