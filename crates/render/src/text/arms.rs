@@ -8,8 +8,8 @@ use crate::text::SummaryContext;
 use crate::units::{DisplayUnit, kind_of, percent, unit_of_metric};
 use crate::{slow_tail, t0, uncertain};
 use analysis::{
-    ArmSummary, ComparedTime, InterruptionSummary, SLOW_TAIL, SliceSummary, TimeSummary,
-    UncertainValue, throughput,
+    ArmSummary, ComparedTime, InterruptionSummary, SLOW_TAIL, TimeSummary, UncertainValue,
+    throughput,
 };
 use model::values::Clock;
 use record::plan::Role;
@@ -67,9 +67,7 @@ pub(super) fn block(
         first.insert_str(0, "means: ");
         flow(out, INDENT, &items);
     }
-    if let Some(found) = &arm.sliced {
-        slices(out, page, arm, found);
-    }
+    slices(out, page, arm);
     if let Some(line) = histogram.filter(|line| !line.is_empty()) {
         writeln!(out, "   {line}").ok();
     }
@@ -214,12 +212,8 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
 }
 
 /// Appends the slices: their number, CPU time, wait for a CPU and the empty loop.
-fn slices(
-    out: &mut String,
-    page: &SummaryContext<'_>,
-    arm: &ArmSummary,
-    slice_summary: &SliceSummary,
-) {
+fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
+    let Some(slice_summary) = &arm.sliced else { return };
     let per_process = slice_summary.n_slices as f64 / arm.n_runs.max(1) as f64;
     let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
         (true, 1) => ("process", "slices"),
