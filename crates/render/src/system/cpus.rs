@@ -2,24 +2,19 @@
 
 use crate::system::{grouped, heading};
 use crate::{Styles, table, uncertain};
-use host::{CpuRow, Recommendation};
+use host::{CpuRow, SystemReport};
 use model::values::format_cpu_list;
 
 /// With more CPUs, similar ones share a line: a table of hundreds of lines is too long to read.
 const LINES_MAX: usize = 32;
 
-pub(super) fn table(
-    out: &mut String,
-    rows: &[CpuRow],
-    recommended: &Recommendation,
-    is_verbose: bool,
-    styles: &Styles,
-) {
+pub(super) fn table(out: &mut String, report: &SystemReport, is_verbose: bool, styles: &Styles) {
+    let rows = &report.table;
     if rows.is_empty() {
         return;
     }
     heading(out, styles, "CPUs", "");
-    let is_recommended = |row: &CpuRow| recommended.cpus.contains(&row.cpu);
+    let is_recommended = |row: &CpuRow| report.recommended.cpus.contains(&row.cpu);
     let groups: Vec<Vec<&CpuRow>> = if is_verbose || rows.len() <= LINES_MAX {
         rows.iter().map(|row| vec![row]).collect()
     } else {

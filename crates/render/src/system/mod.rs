@@ -64,7 +64,7 @@ pub fn text(report: &SystemReport, detail: SystemDetail, styles: &Styles) -> Str
     core_pairs(&mut out, report);
     head(&mut out, report);
     knobs::groups(&mut out, report, detail, styles);
-    cpus::table(&mut out, &report.table, &report.recommended, detail.is_verbose, styles);
+    cpus::table(&mut out, report, detail.is_verbose, styles);
     if !detail.has_all {
         knobs::hidden(&mut out, report);
     }
