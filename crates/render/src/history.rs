@@ -13,8 +13,8 @@ use crate::styles::paint;
 use crate::units::{DisplayUnit, UnitKind, counted, signed_percent};
 use crate::{Styles, table};
 use model::values::Estimate;
+use search::history::BenchmarkResult;
 use search::history::series::{Change, ChangeKind, Series};
-use search::history::{BenchmarkResult, StoredResult};
 
 pub use changes::{ChangesBody, SeriesChange, changes, conclusion};
 pub(super) use changes::{culprit, duration, no_change, numbers, remark, together};
@@ -89,9 +89,7 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
             vec![table::cells(&["record", "measured", "revision", "t0", "median", "runs", ""])];
         let first = series.entries.len().saturating_sub(last);
         let day = date_format(series.entries[first..].iter().map(|it| it.origin.measured_s));
-        for (at, entry) in series.entries.iter().enumerate().skip(first) {
-            rows.push(row(series, at, entry, day));
-        }
+        rows.extend((first..series.entries.len()).map(|at| row(series, at, day)));
         out += &table::plain(rows, &[0, 3, 4, 5]);
         if first > 0 {
             writeln!(
@@ -105,13 +103,9 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
     out
 }
 
-fn row(
-    series: &Series,
-    at: usize,
-    entry: &StoredResult,
-    day: impl Fn(i64) -> String,
-) -> Vec<String> {
+fn row(series: &Series, at: usize, day: fn(i64) -> String) -> Vec<String> {
     let change = series.changes.iter().find(|change| change.at == at);
+    let entry = &series.entries[at];
     let result = &entry.result;
     vec![
         entry.record.to_string(),

@@ -209,11 +209,7 @@ fn counts(changes: &[SeriesChange<'_>]) -> String {
 }
 
 /// How long a spell or a drift lasts. `day` makes a date of a time.
-pub(crate) fn duration(
-    series: &Series,
-    change: &Change,
-    day: impl Fn(i64) -> String,
-) -> Option<String> {
+pub(crate) fn duration(series: &Series, change: &Change, day: fn(i64) -> String) -> Option<String> {
     let until = change.until?;
     let results = counted(until - change.at, "result");
     let end = (until < series.values.len()).then(|| day(series.time_s(until)));
@@ -288,10 +284,7 @@ pub(crate) fn numbers(change: &Change) -> String {
 const NEAR: f64 = 0.2;
 
 /// The answer without a change: the level, the nearest movement, and the smallest visible one.
-pub(crate) fn no_change(
-    nearest_change: &NearestChange,
-    day: impl Fn(i64) -> String,
-) -> Vec<String> {
+pub(crate) fn no_change(nearest_change: &NearestChange, day: fn(i64) -> String) -> Vec<String> {
     let NearestChange { series, change, smallest_visible, since_s, alpha } = nearest_change;
     let p = uncertain::significant(change.p, 2);
     let nearest = format!(
