@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use formats::SummaryStatistics;
-
 use crate::columns::{shorten, wrap};
 use crate::exported::shown_value;
 use crate::names::{cut_names, each_once};
@@ -184,8 +182,7 @@ fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
 
 fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(wall) = &arm.times else {
-        let summary = page.said(arm.arm).and_then(|said| said.summary);
-        return summary.and_then(|it| center(page, arm, &it)).unwrap_or_else(|| "no run".into());
+        return center(page, arm).unwrap_or_else(|| "no run".into());
     };
     if let Some((_, text)) = page.rate(arm) {
         return format!("median {text}, more is better");
@@ -200,12 +197,9 @@ fn unit(page: &SummaryContext<'_>, arm: &ArmSummary, largest: f64) -> DisplayUni
     named.map_or_else(of_arm, |name| unit_of_name(name, largest))
 }
 
-/// The main number of a summary.
-fn center(
-    page: &SummaryContext<'_>,
-    arm: &ArmSummary,
-    summary: &SummaryStatistics,
-) -> Option<String> {
+/// The main number of an arm's summary by another program.
+fn center(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
+    let summary = page.said(arm.arm)?.summary?;
     let value = summary.center()?;
     let kind = match (summary.median, summary.mean) {
         (Some(_), _) => "median",
