@@ -8,7 +8,7 @@ use crate::report::group::GroupContext;
 use crate::styles::verdict_name;
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
 use crate::uncertain;
-use analysis::verdict::{Judged, Judgement};
+use analysis::verdict::Judgement;
 use analysis::{ArmSummary, Comparison, Evidence};
 use record::plan::Plan;
 
@@ -95,7 +95,7 @@ pub(super) fn alone(
     arm: &ArmSummary,
     place: Option<&str>,
 ) -> VerdictCard {
-    let (Judged { record, analysis, .. }, unit) = (context.judged, context.unit);
+    let unit = context.unit;
     let numbers = arm.times.as_ref().map(|wall| {
         let [q10, _, _, q90] = wall.quantiles;
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
@@ -112,7 +112,7 @@ pub(super) fn alone(
         class: "none",
         word: context.location,
         heading: (arm.arm + 1).to_string(),
-        sentence: Some(placed(place, sentence_on(record, analysis, arm, unit))),
+        sentence: Some(placed(place, sentence_on(context.judged, arm, unit))),
         numbers,
         details: Vec::new(),
     }

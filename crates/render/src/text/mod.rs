@@ -22,7 +22,7 @@ use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
 use record::plan::Plan;
-use record::{ImportedBenchmark, ImportedFile, Record};
+use record::{ImportedBenchmark, ImportedFile};
 
 pub(super) use answer::pair;
 pub(super) use benchmarks::location;
@@ -165,14 +165,9 @@ pub(super) fn sentence(judged: Judged<'_>) -> Option<String> {
     SummaryContext::new(judged, &Styles::default()).sentence()
 }
 
-pub(super) fn sentence_on(
-    record: &Record,
-    analysis: &Analysis,
-    arm: &ArmSummary,
-    unit: DisplayUnit,
-) -> String {
+pub(super) fn sentence_on(judged: Judged<'_>, arm: &ArmSummary, unit: DisplayUnit) -> String {
     let styles = Styles::default();
-    let page = SummaryContext::new(Judged { record, analysis, judgements: &[] }, &styles);
+    let page = SummaryContext::new(Judged { judgements: &[], ..judged }, &styles);
     answer::alone(&SummaryContext { unit, ..page }, &one_line(&arm.label), arm)
 }
 
