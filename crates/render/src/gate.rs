@@ -10,7 +10,7 @@ use crate::uncertain;
 use crate::units::unit_of_arm;
 use analysis::ceilings::worst;
 use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
-use analysis::{CeilingAnswer, Evidence, RatioInterval};
+use analysis::{CeilingAnswer, Evidence};
 use model::values::{Better, Ceiling, FailOn};
 use record::plan::{Arm, Plan};
 use stats::Interval;
@@ -146,10 +146,14 @@ fn evidence(
         return (format!("{interval}, all of it {beyond} {above}"), String::new());
     }
     if answer == GateAnswer::Pass {
-        return (
-            format!("{interval}, {}", why_fine(of_costs, judgement, limit, [beyond, &above], plan)),
-            String::new(),
-        );
+        let why = if judgement.verdict == Verdict::Faster {
+            format!("so it is {}", quantity.verdict(Verdict::Faster).to_lowercase())
+        } else if of_costs.hi <= limit {
+            format!("none of it {beyond} {above}")
+        } else {
+            format!("the same within {}", margin(policy))
+        };
+        return (format!("{interval}, {why}"), String::new());
     }
     let why = match judgement.is_within(limit) {
         true => open_mean(judgement, &quantity),
@@ -172,22 +176,5 @@ pub(super) fn open_mean(judgement: &Judgement, quantity: &QuantityWords) -> Stri
             format!("but its mean may be {shown} times as long")
         }
         _ => format!("but its mean may be worse by a factor of {shown}"),
-    }
-}
-
-fn why_fine(
-    shown: RatioInterval,
-    judgement: &Judgement,
-    limit: f64,
-    [beyond, above]: [&str; 2],
-    plan: &Plan,
-) -> String {
-    if judgement.verdict == Verdict::Faster {
-        let word = QuantityWords::of(plan).verdict(Verdict::Faster).to_lowercase();
-        format!("so it is {word}")
-    } else if shown.hi <= limit {
-        format!("none of it {beyond} {above}")
-    } else {
-        format!("the same within {}", margin(plan.policy))
     }
 }
