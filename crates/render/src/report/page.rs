@@ -293,12 +293,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         number: number.clone(),
         label: one_line(&arm.label),
         is_reference: group.arms[place].is_reference && !group.comparisons.is_empty(),
-        cells: tables::times(
-            arm,
-            has_ratios.then(|| context.compared(place)),
-            context.unit,
-            context.location,
-        ),
+        cells: tables::times(context, place, has_ratios),
     };
     GroupSection {
         id: format!("group-{index}"),
@@ -307,12 +302,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
         class: only.map(|card| card.class),
         word: only.map(|card| card.word),
         arms: summaries.iter().enumerate().map(row).collect(),
-        headings: tables::headings(
-            context.unit,
-            context.location,
-            is_net,
-            has_ratios.then_some(context.times),
-        ),
+        headings: tables::headings(context, is_net, has_ratios),
         are_folded: cards.len() > HEADLINES_MAX,
         cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group, context.location == T0),

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use crate::names::each_once;
+use crate::report::group::GroupContext;
 use crate::uncertain::signs;
 use crate::units::{DisplayUnit, percent, unit_of_metric};
 use crate::{activity, t0};
-use analysis::{Activity, ArmSummary, ComparedTime, ComparedTimes, RunCount};
+use analysis::{Activity, ArmSummary, RunCount};
 use record::plan::Plan;
 
 /// More arms are rows instead of columns.
@@ -33,16 +34,12 @@ struct MetricCell {
     spread: Option<String>,
 }
 
-/// Headings of the cells that [`times`] makes. `times`: the times beside the ratios, if there are any.
-pub(super) fn headings(
-    unit: DisplayUnit,
-    location: &str,
-    is_net: bool,
-    times: Option<&ComparedTimes>,
-) -> Vec<String> {
-    let own = if times.is_some() { "own " } else { "" };
+/// Headings of the cells that [`times`] makes.
+pub(super) fn headings(context: &GroupContext<'_>, is_net: bool, has_ratios: bool) -> Vec<String> {
+    let (unit, location) = (context.unit, context.location);
+    let own = if has_ratios { "own " } else { "" };
     let t0 = format!("{own}{}", if is_net { "t0, net" } else { T0 });
-    let beside = times.map(|times| unit.heading(&t0::heading(location, times)));
+    let beside = has_ratios.then(|| unit.heading(&t0::heading(location, context.times)));
     let own = [&t0, "median", "mean", "sd", "min", "max"].into_iter();
     let own = own.skip(usize::from(location != T0)).map(|name| unit.heading(name));
     let mut headings: Vec<String> = beside.into_iter().chain(own).collect();
@@ -50,21 +47,19 @@ pub(super) fn headings(
     headings
 }
 
-/// The times of an arm. `beside`: the time beside the ratios, if there are any. t0 is net of the control, other times
-/// are as measured. What has no t0 has its median once, with the error.
-pub(super) fn times(
-    arm: &ArmSummary,
-    beside: Option<Option<ComparedTime>>,
-    unit: DisplayUnit,
-    location: &str,
-) -> Vec<String> {
+/// The times of an arm, with `has_ratios` first the time beside the ratios. t0 is net of the control, other times are as
+/// measured. What has no t0 has its median once, with the error.
+pub(super) fn times(context: &GroupContext<'_>, place: usize, has_ratios: bool) -> Vec<String> {
+    let (arm, unit) = (context.summary(place), context.unit);
     let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
     let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
-    let beside =
-        beside.map(|time| time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it))));
-    let median = (location == T0).then(|| number(wall.median.value));
+    let beside = has_ratios.then(|| {
+        let time = context.compared(place);
+        time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it)))
+    });
+    let median = (context.location == T0).then(|| number(wall.median.value));
     let own = [
         Some(signs(&t0::arm_text(unit, arm).unwrap_or_default())),
         median,
