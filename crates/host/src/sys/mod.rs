@@ -170,13 +170,20 @@ fn waitid_of(pid: i32, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus
     Ok(waitid(WaitId::Pid(pid), options)?)
 }
 
-/// Reaps a child. Returns its exit (the status, or minus the signal that ended it) and its resource usage. Errors:
-/// `EINTR` when a signal came first; `ECHILD` when there is no such child.
+/// Waits for the end of a child, whatever signals come, and reaps it. Returns its exit (the status, or minus the signal
+/// that ended it) and its resource usage. Errors: `ECHILD` when there is no such child.
 pub fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to writable memory of the types that wait4 fills in.
-    checked(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })?;
+    let mut wait = || {
+        // SAFETY: both pointers are to writable memory of the types that wait4 fills in.
+        checked(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })
+    };
+    while let Err(error) = wait() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
     // SAFETY: wait4 has filled it in, and zeros are valid too.
     let usage = unsafe { usage.assume_init() };
     let us = |time: libc::timeval| {

@@ -216,7 +216,7 @@ impl Launcher {
         // the compiler cannot see that the child wrote it.
         let shared = unsafe { (&raw const shared).read_volatile() };
         if let Some(failure) = shared.failure {
-            while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+            super::reap(pid).ok();
             return Err(failure);
         }
         let Shared { exec_ns, cpu, schedstat, probe, delayed_ns, failure: _ } = shared;

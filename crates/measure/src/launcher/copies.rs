@@ -1,6 +1,6 @@
 //! Processes that are one run, copies of a command or both processes of a count: all start before any is waited for, in the process group of the first.
 
-use crate::child_run::{is_interruption, wait_for_exit};
+use crate::child_run::wait_for_exit;
 use crate::prepared::PreparedCommand;
 use host::sys::{self, Attributes, CStrings, ChildStdio, Envp, LaunchError, Launcher, Usage};
 
@@ -52,17 +52,8 @@ pub(super) fn end(first: i32, others: &[i32]) -> (i32, Usage) {
     (exit, usage)
 }
 
-/// Waits for the end of a child of ours, and reaps it.
 fn reaped(pid: i32) -> (i32, Usage) {
-    loop {
-        match sys::reap(pid) {
-            Ok(reaped) => return reaped,
-            Err(error) if is_interruption(&error) => {}
-            Err(error) => {
-                unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
-            }
-        }
-    }
+    sys::reap(pid).expect("nobody else reaps a child of ours")
 }
 
 /// Adds the usage of another process. Of memory, the larger one counts.

@@ -94,7 +94,8 @@ impl WorkerProcess {
         }
         sys::signal_group(self.pid, libc::SIGKILL);
         self.exit = match &self.origin {
-            ProcessOrigin::Child(_) => reap(self.pid),
+            // It cannot fail for a child that only this function reaps; drop must not panic.
+            ProcessOrigin::Child(_) => sys::reap(self.pid).ok().map(|(exit, _)| exit),
             ProcessOrigin::Forked(server) => {
                 // The process may not lead a group.
                 Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
@@ -108,17 +109,6 @@ impl WorkerProcess {
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.finish();
-    }
-}
-
-fn reap(pid: i32) -> Option<i32> {
-    loop {
-        match sys::reap(pid) {
-            Ok((exit, _)) => return Some(exit),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Impossible for a child that only this function reaps; drop must not panic.
-            Err(_) => return None,
-        }
     }
 }
 
