@@ -6,16 +6,14 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rustix::fs::Gid;
 use rustix::process::{
     geteuid, getgroups, getpid, getppid, kill_process, parent_process_death_signal,
     set_parent_process_death_signal, setpriority_process,
 };
-use rustix::thread::set_thread_groups;
 
 use super::checked;
 
-/// The user and the groups that a process runs as.
+/// The user and the groups that a process runs as, or as whom a thread opens files (credentials(7), "filesystem user ID").
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct User {
     pub uid: u32,
@@ -26,6 +24,7 @@ pub struct User {
 /// Makes the calling thread open files as another user. `become_user` comes last, when nothing needs root any more.
 /// Errors: the kernel refuses.
 pub(super) fn take_files_of(user: &User) -> io::Result<()> {
+    // The groups come first, because it takes root to choose them.
     // SAFETY: the list of groups is as long as the call says; the other calls take no memory.
     unsafe {
         checked(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
@@ -90,42 +89,24 @@ pub fn may_raise_priority(nice: i32) -> bool {
     tries.is_ok_and(|tries| tries.join().unwrap_or(false))
 }
 
-/// The ids by which the kernel decides which files a thread may open (credentials(7), "filesystem user ID").
-#[derive(Debug)]
-struct FileIds {
-    uid: u32,
-    gid: u32,
-    groups: Vec<Gid>,
-}
+/// As whom this process opened files before [`take_files`].
+static OWN: OnceLock<User> = OnceLock::new();
 
-/// The ids of this process before [`take_files`].
-static OWN: OnceLock<FileIds> = OnceLock::new();
-
-impl FileIds {
-    fn current() -> Self {
+impl User {
+    /// As whom this thread opens files.
+    fn of_files() -> Self {
         // SAFETY: the calls take integers. An id that does not exist changes nothing and returns the id in force
         // (setfsuid(2)).
         let (uid, gid) = unsafe { (libc::setfsuid(u32::MAX), libc::setfsgid(u32::MAX)) };
-        let groups = getgroups().unwrap_or_default();
+        let groups = getgroups().unwrap_or_default().iter().map(|group| group.as_raw()).collect();
         Self { uid: uid.cast_unsigned(), gid: gid.cast_unsigned(), groups }
     }
 
-    fn of(user: &User) -> Self {
-        let groups = user.groups.iter().map(|&group| Gid::from_raw(group)).collect();
-        Self { uid: user.uid, gid: user.gid, groups }
-    }
-
-    /// Gives this thread these ids. The kernel then clears the parent's death signal (`commit_creds()` in
+    /// Makes this thread open files as this user. The kernel then clears the parent's death signal (`commit_creds()` in
     /// kernel/cred.c), so it is set again.
-    fn take(&self) -> io::Result<()> {
+    fn take_files(&self) -> io::Result<()> {
         let (parent, signal) = (getppid(), parent_process_death_signal().ok().flatten());
-        // The groups come first, because it takes root to choose them.
-        set_thread_groups(&self.groups)?;
-        // SAFETY: system calls that take integers only.
-        unsafe {
-            libc::setfsgid(self.gid);
-            libc::setfsuid(self.uid);
-        }
+        take_files_of(self)?;
         if let Some(signal) = signal {
             set_parent_process_death_signal(Some(signal))?;
             if getppid() != parent {
@@ -133,7 +114,7 @@ impl FileIds {
                 kill_process(getpid(), signal)?;
             }
         }
-        let now = Self::current();
+        let now = Self::of_files();
         if (now.uid, now.gid) == (self.uid, self.gid) {
             Ok(())
         } else {
@@ -142,54 +123,43 @@ impl FileIds {
     }
 }
 
-/// Calls `act` with other ids. The thread gets its own back, even if `act` panics.
-fn with_ids<T>(ids: &FileIds, act: impl FnOnce() -> T) -> T {
-    struct GiveBack(FileIds);
+/// Calls `act` while this thread opens files as `user`. Other threads do not change. The thread gets its own ids back, even
+/// if `act` panics.
+pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
+    struct GiveBack(User);
     impl Drop for GiveBack {
         fn drop(&mut self) {
-            self.0.take().expect("a thread may take back its own ids");
+            self.0.take_files().expect("a thread may take back its own ids");
         }
     }
-    let _back = GiveBack(FileIds::current());
+    let _back = GiveBack(User::of_files());
     // `take_files` has shown that this process may do it.
-    ids.take().expect("root may take the ids of a user");
+    user.take_files().expect("root may take the ids of a user");
     act()
 }
 
 /// Makes this thread, and each that it starts, open and make files as another user: new files belong to that user, and
 /// access that the user lacks fails. The other rights stay (setfsuid(2)).
 pub fn take_files(user: &User) -> io::Result<()> {
-    let own = FileIds::current();
-    FileIds::of(user).take()?;
+    let own = User::of_files();
+    user.take_files()?;
     OWN.get_or_init(|| own);
     Ok(())
 }
 
-/// Calls `act` while this thread opens files as `user`. Other threads do not change.
-pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
-    with_ids(&FileIds::of(user), act)
-}
-
 /// Calls `act` while this thread opens files as this process's user, even after [`take_files`].
 pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
-    if let Some(own) = OWN.get() { with_ids(own, act) } else { act() }
+    if let Some(own) = OWN.get() { with_files_of(own, act) } else { act() }
 }
 
 /// Whether this thread opens files as another user than this process's.
 pub fn has_files_of_another() -> bool {
-    FileIds::current().uid != geteuid().as_raw()
+    User::of_files().uid != geteuid().as_raw()
 }
 
 /// Gives a child its own ids back before it execs, if [`take_files`] took them. It makes system calls only.
 pub(super) fn give_back_files() -> io::Result<()> {
-    let Some(own) = OWN.get() else { return Ok(()) };
-    // SAFETY: the list of groups is as long as the call says, and a `Gid` is a number; the other calls take no memory.
-    unsafe {
-        checked(libc::syscall(libc::SYS_setgroups, own.groups.len(), own.groups.as_ptr()))?;
-        libc::syscall(libc::SYS_setfsgid, own.gid);
-        libc::syscall(libc::SYS_setfsuid, own.uid);
-    }
-    Ok(())
+    OWN.get().map_or(Ok(()), take_files_of)
 }
 
 /// Makes a command of our own run with all ids of this process, even after [`take_files`]. exec restores the user and
