@@ -109,47 +109,25 @@ pub fn stop_ignoring_children() {
     }
 }
 
-const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// The signals that end a session, as a mask.
+const ENDING: u64 = 1 << (libc::SIGINT - 1) | 1 << (libc::SIGTERM - 1) | 1 << (libc::SIGHUP - 1);
 
 /// Holds the signals that end a session back in this thread; drop lets them arrive. A process that is started meanwhile
 /// holds them back too (execve(2)), until it calls [`install_launcher_signals`].
 #[derive(Debug)]
 pub struct HeldSignals {
-    before: libc::sigset_t,
+    before: u64,
 }
 
 impl HeldSignals {
     pub fn hold() -> Self {
-        let ending = ending_signals();
-        let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: both pointers are to signal sets, and the call fills the second one: it fails only for an invalid
-        // first argument.
-        let before = unsafe {
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ending, before.as_mut_ptr());
-            before.assume_init()
-        };
-        Self { before }
+        Self { before: change_signal_mask(libc::SIG_BLOCK, ENDING) }
     }
 }
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        // SAFETY: the set is valid, and the old one may be null.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
-        }
-    }
-}
-
-fn ending_signals() -> libc::sigset_t {
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: sigemptyset makes a valid set, and all the numbers are valid.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in ENDING {
-            libc::sigaddset(set.as_mut_ptr(), signal);
-        }
-        set.assume_init()
+        change_signal_mask(libc::SIG_SETMASK, self.before);
     }
 }
 
@@ -169,9 +147,7 @@ pub fn install_launcher_signals() {
     if !is_ignored(libc::SIGHUP) {
         install(libc::SIGHUP, on_nothing);
     }
-    let ending = ending_signals();
-    // SAFETY: the set is valid, and the old one may be null.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const ending, std::ptr::null_mut()) };
+    change_signal_mask(libc::SIG_UNBLOCK, ENDING);
 }
 
 /// Whether the parent process has this signal ignored, as nohup does.
@@ -279,29 +255,31 @@ const ALL_SIGNALS: u64 = u64::MAX;
 
 /// Blocks every signal that can be blocked in this thread: only SIGKILL and SIGSTOP arrive (signal(7)).
 pub(super) fn block_signals() {
-    set_signal_mask(ALL_SIGNALS);
+    change_signal_mask(libc::SIG_SETMASK, ALL_SIGNALS);
 }
 
 /// Lets every signal arrive in the program that a command executes, which would inherit a mask (execve(2)).
 pub fn let_signals_arrive(command: &mut Command) {
     let unblock = || {
-        set_signal_mask(0);
+        change_signal_mask(libc::SIG_SETMASK, 0);
         Ok(())
     };
     // SAFETY: between fork and exec it makes one system call.
     unsafe { command.pre_exec(unblock) };
 }
 
-fn set_signal_mask(mask: u64) {
-    let none = std::ptr::null_mut::<u64>();
-    // SAFETY: the kernel reads eight bytes, which are its whole set on every Linux but MIPS, and the old set may be null.
+/// Changes the mask of this thread, and returns the mask before.
+fn change_signal_mask(how: libc::c_int, mask: u64) -> u64 {
+    let mut before = 0_u64;
+    // SAFETY: the kernel reads and writes eight bytes, which are its whole set on every Linux but MIPS.
     unsafe {
         libc::syscall(
             libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
+            how,
             &raw const mask,
-            none,
+            &raw mut before,
             size_of::<u64>(),
         );
     }
+    before
 }
