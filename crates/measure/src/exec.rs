@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
@@ -229,9 +228,9 @@ impl<'a> ExecRunner<'a> {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
         if matches!(done.stop, Some(BatchStop::Interrupted)) && !interrupted {
-            let text = "stillwell: a command or another program sent SIGTERM to the launcher, the \
-                        parent of the commands; the session ends";
-            writeln!(terminal::stderr(), "{text}").ok();
+            terminal::say(
+                "a command or another program sent SIGTERM to the launcher, the parent of the commands; the session ends",
+            );
         }
         let Some(stop) = done.stop else {
             return Ok((Outcome { interrupted, failure: left }, None));

@@ -1,7 +1,6 @@
 //! The launcher as the front end sees it: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
-use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -281,11 +280,10 @@ impl StopNotice {
         let is_stopped = process.is_some_and(|process| process.is_stopped);
         if is_stopped && self.is_stopped && !has_changed && !self.is_told {
             self.is_told = true;
-            let text = format!(
-                "stillwell: the launcher, the parent of the commands, is stopped, perhaps by one of them; `kill -CONT \
+            terminal::say(format_args!(
+                "the launcher, the parent of the commands, is stopped, perhaps by one of them; `kill -CONT \
                  {launcher}` lets the session go on, ^C ends it"
-            );
-            writeln!(terminal::stderr(), "{text}").ok();
+            ));
         }
         self.is_stopped = is_stopped;
         self.is_told &= is_stopped;

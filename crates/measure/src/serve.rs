@@ -1,7 +1,7 @@
 //! The launcher: a small process that serves the front end until that hangs up.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::AsFd as _;
 
 use anyhow::Result;
@@ -89,11 +89,10 @@ impl OpenSession {
         sys::end_stop_requests();
         let ended = session.survivors.and_then(|mut watch| watch.end_all());
         if let Some((n, name)) = ended.filter(|_| sys::parent() != session.front_end) {
-            let text = format!(
-                "stillwell: the session was killed; ended {} that its runs had left behind ({name})",
+            terminal::say(format_args!(
+                "the session was killed; ended {} that its runs had left behind ({name})",
                 if n == 1 { "1 process".into() } else { format!("{n} processes") }
-            );
-            writeln!(terminal::stderr(), "{text}").ok();
+            ));
         }
         drop(socket);
     }

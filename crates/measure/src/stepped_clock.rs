@@ -11,7 +11,6 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -54,7 +53,7 @@ pub fn serve() -> ExitCode {
     match run(std::env::args_os().skip(1)) {
         Ok(status) => ExitCode::from(exit_code(status)),
         Err(error) => {
-            writeln!(terminal::stderr(), "stillwell: {}", in_words(&error)).ok();
+            terminal::say(in_words(&error));
             ExitCode::from(ERROR)
         }
     }

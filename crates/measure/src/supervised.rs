@@ -4,7 +4,6 @@
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -39,7 +38,7 @@ const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
 /// Becomes the command; returns only on failure.
 pub fn serve() -> ExitCode {
     let failed = become_command(std::env::args_os().skip(1));
-    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
+    terminal::say(in_words(&failed));
     ExitCode::from(exit_code::ERROR)
 }
 

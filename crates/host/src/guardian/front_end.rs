@@ -130,8 +130,8 @@ impl Guardian {
             }
             if let Some(pid) = stopped(self.child.id()).filter(|_| !is_named) {
                 is_named = true;
-                let text = "stillwell: the guardian is stopped, and the machine stays tuned until it goes on";
-                writeln!(terminal::stderr(), "{text}: `kill -CONT {pid}`").ok();
+                let text = "the guardian is stopped, and the machine stays tuned until it goes on";
+                terminal::say(format_args!("{text}: `kill -CONT {pid}`"));
             }
         }
         if !line.ends_with('\n') {

@@ -35,7 +35,7 @@ pub fn serve() -> ExitCode {
     }
     let failed = busy(&mut arguments);
     // A failed write to standard error cannot be reported anywhere.
-    writeln!(terminal::stderr(), "stillwell: {}", in_words(&failed)).ok();
+    terminal::say(in_words(&failed));
     ExitCode::from(exit_code::ERROR)
 }
 
