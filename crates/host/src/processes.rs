@@ -12,8 +12,9 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 const NOT_MOVABLE: u64 = 0x0400_0000;
 /// The parent of all other kernel threads.
 const KTHREADD: u32 = 2;
-/// Room for 8192 CPUs with about ten threads each, and eight bytes for each thread id.
-const CHILDREN_BYTES_MAX: u64 = 1 << 20;
+/// Longest list of children that is read. The kernel has at most four million processes (proc_sys_kernel(5),
+/// `pid_max`).
+const CHILDREN_BYTES_MAX: u64 = 32 << 20;
 
 /// The fields of `/proc/PID/stat`.
 #[derive(Debug)]
@@ -48,6 +49,13 @@ impl Process {
     pub fn all(host: &Host) -> impl Iterator<Item = (u32, Self)> {
         let pids = host.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
         pids.filter_map(move |pid| Some((pid, Self::read(host, pid)?)))
+    }
+
+    /// The children of a thread, by its directory. The list may lack some while others end (proc_tid_children(5)).
+    /// `None` if the kernel has no such lists.
+    pub fn children(host: &Host, directory: &str) -> Option<Vec<u32>> {
+        let list = host.read_long(format!("{directory}/children"), CHILDREN_BYTES_MAX)?;
+        Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
     }
 
     /// Reads a process. Errors: the kernel's error, or the file is not as proc_pid_stat(5) says.
@@ -129,9 +137,7 @@ pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
 pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     // In a container, process 2 is another program.
     Process::read(host, KTHREADD).filter(Process::is_kernel_thread)?;
-    let children = format!("proc/{KTHREADD}/task/{KTHREADD}/children");
-    let children = host.read_long(children, CHILDREN_BYTES_MAX)?;
-    let children = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+    let children = Process::children(host, &format!("proc/{KTHREADD}/task/{KTHREADD}"))?;
     let is_movable = |pid: &u32| {
         Process::read(host, *pid).is_some_and(|process| {
             process.is_kernel_thread() && process.is_movable() && !process.is_of_interrupt()

@@ -249,13 +249,12 @@ impl LauncherProcess {
 fn run_of(launcher: u32) -> Option<i32> {
     let host = Host::new("/");
     let session = Process::read(&host, launcher)?.session;
-    let children = host.read(format!("proc/{launcher}/task/{launcher}/children"))?;
-    let numbers = children.split_ascii_whitespace().filter_map(|number| number.parse().ok());
+    let children = Process::children(&host, &format!("proc/{launcher}/task/{launcher}"))?;
     let is_run = |pid: &u32| {
         let process = Process::read(&host, *pid);
         process.is_some_and(|process| process.group == *pid && process.session == session)
     };
-    numbers.into_iter().find(is_run).map(u32::cast_signed)
+    children.into_iter().find(is_run).map(u32::cast_signed)
 }
 
 /// State of a launcher that may be stopped.

@@ -40,10 +40,6 @@ pub enum SurvivorEnd {
     WithRun,
 }
 
-/// Longest list of children that is read. The kernel has at most four million processes (proc_sys_kernel(5),
-/// `pid_max`).
-const LIST_BYTES_MAX: u64 = 32 << 20;
-
 /// Adopts what this process's children leave behind.
 #[derive(Debug)]
 pub struct SurvivorWatch {
@@ -282,18 +278,16 @@ fn children() -> BTreeMap<u32, Process> {
     Process::all(&host).filter(|(_, process)| process.parent == std::process::id()).collect()
 }
 
-/// The children of this process's first thread. The list is cheap, but may lack some while others end
-/// (proc_tid_children(5)); [`children`] does not.
+/// The children of this process's first thread. The list is cheap, but may lack some; [`children`] does not.
 fn listed_children(is_wanted: impl Fn(&u32) -> bool) -> BTreeMap<u32, Process> {
     if !has_children() {
         return BTreeMap::new();
     }
     let (host, own) = (Host::new("/"), std::process::id());
     // The kernel may lack it (CONFIG_PROC_CHILDREN).
-    let path = format!("proc/{own}/task/{own}/children");
-    let Some(list) = host.read_long(path, LIST_BYTES_MAX) else { return children() };
-    let numbers = list.split_ascii_whitespace().filter_map(|number| number.parse().ok());
-    let wanted = numbers.filter(is_wanted);
+    let listed = Process::children(&host, &format!("proc/{own}/task/{own}"));
+    let Some(listed) = listed else { return children() };
+    let wanted = listed.into_iter().filter(is_wanted);
     wanted.filter_map(|pid| Some((pid, Process::read(&host, pid)?))).collect()
 }
 
@@ -316,8 +310,7 @@ fn idle_cpu_us(pid: u32) -> Option<u64> {
         if Process::read_at(&host, &directory).is_some_and(|it| it.is_runnable) {
             return None;
         }
-        let children = host.read(format!("{directory}/children")).unwrap_or_default();
-        for child in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+        for child in Process::children(&host, &directory).unwrap_or_default() {
             all_us += idle_cpu_us(child)?;
         }
     }

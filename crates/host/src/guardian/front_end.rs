@@ -159,8 +159,7 @@ fn stopped(pid: u32) -> Option<u32> {
     if Process::read(&host, pid).is_some_and(|process| process.is_stopped) {
         return Some(pid);
     }
-    let children = host.read(format!("proc/{pid}/task/{pid}/children"))?;
-    children.split_ascii_whitespace().find_map(|child| stopped(child.parse().ok()?))
+    Process::children(&host, &format!("proc/{pid}/task/{pid}"))?.into_iter().find_map(stopped)
 }
 
 impl Drop for Guardian {
