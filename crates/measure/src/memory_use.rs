@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::proc_counts::read_anew;
 use host::{Gap, Host, MemoryGroup, memory_group, sys};
 use model::values::metric::Metric;
 use model::words::reason;
@@ -120,9 +121,7 @@ fn remove_empty_groups(above: &Path) {
 }
 
 fn bytes_in(file: &File) -> Option<u64> {
-    let mut text = [0; 32];
-    let n_bytes = file.read_at(&mut text, 0).ok()?;
-    std::str::from_utf8(&text[..n_bytes]).ok()?.trim().parse().ok()
+    read_anew::<32, _>(file, |text| std::str::from_utf8(text).ok()?.trim().parse().ok())
 }
 
 #[cfg(test)]

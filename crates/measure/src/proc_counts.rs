@@ -1,11 +1,15 @@
 //! Counts in `/proc` that the launcher reads between runs.
 #![expect(clippy::disallowed_methods, reason = "reads /proc")]
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::clock::monotonic_ns;
+
+/// Room for the three numbers of a schedstat file.
+pub const SCHEDSTAT_BYTES: usize = 96;
 
 /// Times of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +29,7 @@ impl CpuTimes {
     pub fn read_process(pid: i32) -> Option<Self> {
         let path = format!("/proc/{pid}/schedstat");
         let file = rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?;
-        let [ran_ns, waited_ns] = read(file)?;
-        Some(Self { ran_ns, waited_ns })
+        read_anew::<SCHEDSTAT_BYTES, _>(file, Self::parse)
     }
 
     pub fn since(self, before: Self) -> Self {
@@ -69,15 +72,21 @@ impl OwnCpuTimes {
 
     /// The thread's waits for a CPU so far.
     pub fn waits(&self) -> Option<Waits> {
-        let [_, waited_ns, n_arrivals] = read(&self.file)?;
+        let [_, waited_ns, n_arrivals] = read_anew::<SCHEDSTAT_BYTES, _>(&self.file, fields::<3>)?;
         Some(Waits { waited_ns, n_arrivals })
     }
 }
 
-fn read<const N: usize>(file: impl AsFd) -> Option<[u64; N]> {
-    let mut buffer = [0; 96];
-    let n_bytes = rustix::io::pread(file, &mut buffer, 0).ok()?;
-    fields(&buffer[..n_bytes])
+/// Reads an open file at offset 0, which makes the kernel write it anew. A file that fills the buffer of `N` bytes may
+/// be cut off.
+pub fn read_anew<const N: usize, T>(
+    file: impl AsFd,
+    parse: impl FnOnce(&[u8]) -> Option<T>,
+) -> Option<T> {
+    // Most of a large buffer stays unused, and clearing it would take time before and after each slice.
+    let mut buffer = [MaybeUninit::uninit(); N];
+    let (text, _) = rustix::io::pread(file, &mut buffer, 0).ok()?;
+    parse(text)
 }
 
 /// The first fields of a schedstat file: time on a CPU and on a run queue, ns, and number of times it got a CPU.

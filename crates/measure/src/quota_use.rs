@@ -3,8 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "reads files of control groups")]
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 
+use crate::proc_counts::read_anew;
 use host::{Host, quota_counts};
 use model::values::metric::Metric;
 use record::Row;
@@ -49,11 +49,8 @@ impl QuotaUse {
 
     /// The sum of the counts; `None` without any.
     fn stopped_ns(&self) -> Option<u64> {
-        let of_group = |file: &File| {
-            let mut text = [0; STAT_BYTES];
-            let n_bytes = file.read_at(&mut text, 0).ok()?;
-            stopped_ns(std::str::from_utf8(&text[..n_bytes]).ok()?)
-        };
+        let parse = |text: &[u8]| stopped_ns(std::str::from_utf8(text).ok()?);
+        let of_group = |file: &File| read_anew::<STAT_BYTES, _>(file, parse);
         let counts: Option<Vec<u64>> = self.counts.iter().map(of_group).collect();
         counts.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum())
     }
