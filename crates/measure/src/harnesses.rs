@@ -1,11 +1,11 @@
 //! Asks programs for their benchmark framework and their benchmarks.
 #![expect(clippy::disallowed_methods, reason = "reads and executes the programs")]
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -194,11 +194,8 @@ fn file_in_command(arm: &Arm, word: &str) -> PathBuf {
 
 /// The file of a program; `None` if it does not exist, which the caller reports.
 fn file_of(arm: &Arm, run_as: Option<&User>) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let environment = [b"PATH=", path.as_bytes()].concat();
     let program = programs::seen_from(arm.directory(None), arm.argv.first()?);
-    let found = programs::find(&program, &[environment], run_as).ok()?;
-    Some(PathBuf::from(OsString::from_vec(found)))
+    programs::find_here(&program, run_as).ok()
 }
 
 /// The answer of a finished program.

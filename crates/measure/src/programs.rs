@@ -67,13 +67,17 @@ pub fn find(
     })
 }
 
+/// Like [`find`], in this process's PATH.
+pub fn find_here(program: &[u8], run_as: Option<&User>) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = find(program, &[[b"PATH=", path.as_bytes()].concat()], run_as)?;
+    Ok(PathBuf::from(OsString::from_vec(found)))
+}
+
 /// Finds the interpreter behind a version manager's shim (pyenv, asdf): a shell script that takes several times as long
 /// to start. Stillwell runs the interpreter as the workers' user and asks for its path. `None` if the file is no shim.
 pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let entry = [b"PATH=", path.as_bytes()].concat();
-    let found = find(python.as_bytes(), &[entry], run_as).ok()?;
-    let file = PathBuf::from(OsString::from_vec(found));
+    let file = find_here(python.as_bytes(), run_as).ok()?;
     if file.parent()?.file_name()? != "shims" {
         return None;
     }

@@ -88,11 +88,9 @@ fn execute_again(environment: Vec<(OsString, OsString)>) -> Result<()> {
 
 /// Whether a command can be found. Errors: it cannot be found; the message says why.
 pub fn check(command: &[OsString], as_caller: bool) -> Result<()> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = [b"PATH=", path.as_bytes()].concat();
     let program = command.first().map(|program| program.as_bytes()).unwrap_or_default();
     let run_as = invoking_user().filter(|_| as_caller);
-    programs::find(program, &[path], run_as.as_ref()).map_err(|why| anyhow!("{why}"))?;
+    programs::find_here(program, run_as.as_ref()).map_err(|why| anyhow!("{why}"))?;
     Ok(())
 }
 
