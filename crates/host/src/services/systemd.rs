@@ -1,7 +1,6 @@
 //! Asks systemctl, and starts and stops timers. Timers have no processes, so no file tells whether they are active.
 
 use std::io;
-use std::process::Stdio;
 
 use serde::Deserialize;
 
@@ -48,7 +47,7 @@ impl Host {
             return Err(io::Error::other("systemd does not run this machine"));
         }
         let mut command = system_command("systemctl");
-        let output = command.args(arguments).stdin(Stdio::null()).output()?;
+        let output = command.args(arguments).output()?;
         let text = String::from_utf8(output.stdout);
         text.map_err(|_| io::ErrorKind::InvalidData.into())
     }
@@ -78,8 +77,7 @@ impl Host {
             return Err(io::Error::other("services belong to the machine that is running"));
         }
         let mut command = system_command("systemctl");
-        command.args(["--no-ask-password", verb, "--", unit]).stdin(Stdio::null());
-        let output = command.output()?;
+        let output = command.args(["--no-ask-password", verb, "--", unit]).output()?;
         if output.status.success() {
             return Ok(());
         }

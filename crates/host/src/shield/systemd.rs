@@ -1,8 +1,6 @@
 //! The systemd service that holds a partition. systemd keeps the cpuset controller switched on for the service, and
 //! delegates its group to Stillwell (Delegate=, systemd.resource-control(5)).
 
-use std::process::Stdio;
-
 use crate::Host;
 use crate::invoker::system_command;
 use crate::shield::{SERVICE, SLICE};
@@ -50,11 +48,7 @@ impl Host {
         if self.root != std::path::Path::new("/") {
             return Err("services belong to the machine that is running".into());
         }
-        let output = system_command(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(cannot)?;
+        let output = system_command(program).args(arguments).output().map_err(cannot)?;
         if output.status.success() {
             return Ok(Ok(()));
         }
