@@ -6,7 +6,7 @@ use crate::shield::neighbours::Neighbour;
 use crate::shield::tasks::Mask;
 
 /// The mechanism that keeps other programs off the CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShieldKind {
     /// A partition of version 2 control groups, directly below the root.
@@ -18,6 +18,7 @@ pub enum ShieldKind {
     /// The boot parameter `isolcpus=`.
     Boot,
     /// No shield: the commands are bound to the CPUs, but other programs may use them too.
+    #[default]
     Affinity,
 }
 
@@ -54,7 +55,7 @@ pub struct ShieldRequest {
 }
 
 /// A shield as the journal records it before it is made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldPlan {
     pub how: ShieldKind,

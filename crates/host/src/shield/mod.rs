@@ -59,10 +59,7 @@ pub fn plan(
         cpus: placement.shielded.clone(),
         bound: placement.bound.clone(),
         balanced: request.balanced,
-        switched_on: false,
-        masks: Vec::new(),
-        neighbours: Vec::new(),
-        knobs: Vec::new(),
+        ..ShieldPlan::default()
     };
     prepare(host, &site, &mut raised);
     why.extend(placement.notes.iter().cloned());

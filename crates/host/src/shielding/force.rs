@@ -77,16 +77,7 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
         let path = group_of(&site, how);
         let cpus = path.and_then(|path| host.read_cpus(format!("{path}/cpuset.cpus")));
         let cpus = cpus.unwrap_or_default();
-        ShieldPlan {
-            how,
-            bound: cpus.clone(),
-            cpus,
-            balanced: false,
-            switched_on: false,
-            masks: Vec::new(),
-            neighbours: Vec::new(),
-            knobs: Vec::new(),
-        }
+        ShieldPlan { how, bound: cpus.clone(), cpus, ..ShieldPlan::default() }
     };
     hows.map(raised).collect()
 }
