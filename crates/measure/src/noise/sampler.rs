@@ -18,6 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::noise::attribute::Pause;
 use crate::noise::core_probes::CoreProbes;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
+use crate::proc_counts::OwnCpuTimes;
 use host::sys;
 use model::words::reason;
 
@@ -227,13 +228,6 @@ fn turns(clock: LoopClock) -> TurnTimes {
     TurnTimes { median, threshold: threshold.max(1) }
 }
 
-/// A field of a file under `/proc/thread-self`.
-fn own_field(path: &str, at: usize, after: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let text = text.rsplit_once(after).map_or(text.as_str(), |(_, rest)| rest);
-    text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()
-}
-
 /// Run-queue delay so far, and the times before and after the reading.
 #[derive(Clone, Copy, Debug)]
 struct RunDelay {
@@ -245,7 +239,7 @@ struct RunDelay {
 impl RunDelay {
     fn now() -> Self {
         let began_ns = monotonic_ns();
-        let ns = own_field("/proc/thread-self/schedstat", 1, "\n\n");
+        let ns = OwnCpuTimes::open().and_then(|own| Some(own.waits()?.waited_ns));
         Self { ns, began_ns, ended_ns: monotonic_ns() }
     }
 }
@@ -263,8 +257,10 @@ fn delay_in_loop(before: RunDelay, after: RunDelay, start_ns: u64, end_ns: u64) 
 }
 
 fn n_faults() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
+    let (_, after_name) = stat.rsplit_once(") ")?;
     // proc_pid_stat(5): minflt is the tenth field, the eighth after the name in parentheses.
-    own_field("/proc/thread-self/stat", 7, ") ")
+    after_name.split_ascii_whitespace().nth(7)?.parse().ok()
 }
 
 fn turn_around(
