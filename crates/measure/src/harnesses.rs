@@ -4,7 +4,6 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -281,7 +280,7 @@ fn has_ended_within(child: &Child, limit: Duration) -> Result<bool, String> {
         }
         let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
         let mut fds: Vec<PollFd<'_>> =
-            pidfd.iter().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+            pidfd.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let look_ns = if fds.is_empty() { left_ns.min(LOOK_NS) } else { left_ns };
         wait_for(&mut fds, look_ns).map_err(|error| error.to_string())?;
     }

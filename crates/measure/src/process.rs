@@ -1,7 +1,7 @@
 //! The launcher as the front end sees it: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
@@ -181,8 +181,8 @@ impl LauncherProcess {
         loop {
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
-                PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
-                PollFd::from_borrowed_fd(self.changes.as_fd(), PollFlags::IN),
+                PollFd::new(&self.interrupt, PollFlags::IN),
+                PollFd::new(&self.changes, PollFlags::IN),
             ];
             let wait = if n_interrupts > tolerance { Some(REPEAT) } else { stop.wait() };
             let wait = wait.map(|wait| Timespec::try_from(wait).expect("two seconds fit"));

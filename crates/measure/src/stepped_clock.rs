@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -78,8 +78,8 @@ fn run(mut words: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
     let ended = pidfd(child.id().cast_signed());
     let mut clock = SteppedClock::start();
     loop {
-        let mut fds = vec![PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
-        fds.extend(ended.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        let mut fds = vec![PollFd::new(&listener, PollFlags::IN)];
+        fds.extend(ended.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         wait_for(&mut fds, LOOK_NS)?;
         if fds[0].revents().contains(PollFlags::IN) {
             if let Some(call) = listener.next().context(refused)? {

@@ -147,7 +147,7 @@ pub fn wait(
             return Ok(status);
         }
         let mut fds = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
-        fds.extend(pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        fds.extend(pidfd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
         if !fds[0].revents().is_empty() {
             drain();

@@ -3,7 +3,6 @@
 //! and page faults.
 #![expect(clippy::disallowed_methods, reason = "this is where the machine is watched")]
 
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{Builder, JoinHandle};
@@ -111,7 +110,7 @@ pub fn watch(
     while !threads.is_empty() && !all.stop.load(Ordering::Relaxed) {
         let Some(left) = left(&loops, &threads, length_ns) else { break };
         let wait = Timespec::try_from(left.min(PERIOD)).expect("200 ms fit");
-        let mut fds = [PollFd::from_borrowed_fd(interrupt.as_fd(), PollFlags::IN)];
+        let mut fds = [PollFd::new(interrupt, PollFlags::IN)];
         match poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).context("cannot wait for ^C"),

@@ -9,7 +9,7 @@ mod tracer;
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -141,8 +141,7 @@ fn ended(
             facts.timed_out = true;
             sys::signal_group(pid, libc::SIGKILL);
         }
-        let mut fds: Vec<_> =
-            handle.iter().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+        let mut fds: Vec<_> = handle.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         wait_for(&mut fds, LOOK_NS).ok();
     }
     if let Ok((exit, usage)) = sys::reap(pid) {
@@ -206,7 +205,7 @@ fn traced(
 /// Checks each call and lets it continue, until the run and all that it left have ended.
 fn follow(listener: &CallListener, tracer: &mut CallTracer, is_over: &AtomicBool) {
     loop {
-        let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+        let mut fds = [PollFd::new(listener, PollFlags::IN)];
         wait_for(&mut fds, LOOK_NS).ok();
         let events = fds[0].revents();
         if events.contains(PollFlags::IN) {

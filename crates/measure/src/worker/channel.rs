@@ -257,7 +257,7 @@ fn wait(
     let left_ns = limits.deadline_ns.map_or(look_ns, |deadline| deadline.saturating_sub(now_ns));
     let timeout = Timespec::try_from(Duration::from_nanos(left_ns.min(look_ns)));
     let mut fds = Vec::with_capacity(3);
-    fds.extend(limits.interrupt.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
+    fds.extend(limits.interrupt.map(|it| PollFd::new(it, PollFlags::IN)));
     fds.extend(fd.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
     fds.extend(process.pidfd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let n_ready = match poll(&mut fds, Some(&timeout.expect("50 ms fit"))) {

@@ -136,7 +136,7 @@ impl ForkServer {
     fn wait(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         let timeout = limits.left();
         let mut fds = vec![PollFd::new(&self.socket, PollFlags::IN)];
-        fds.extend(limits.interrupt.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
+        fds.extend(limits.interrupt.map(|it| PollFd::new(it, PollFlags::IN)));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) if !fds[0].revents().is_empty() => Ok(()),
             Ok(0) => Err(ChannelError::TimedOut),
