@@ -31,6 +31,17 @@ fn as_caller<T>(act: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Opens a path. Errors: the kernel's answer, or with another user's file rights the path is in /proc.
+fn open_outside_proc(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let file = openat(CWD, path, flags, Mode::empty())?;
+    // The kernel compares the effective user with the owner of files in /proc/sys, whoever opens files
+    // (`test_perm()` in fs/proc/proc_sysctl.c).
+    if has_files_of_another() && fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(file)
+}
+
 /// A directory that stays the same one, even if another takes its name.
 #[derive(Debug)]
 pub struct UserDirectory(OwnedFd);
@@ -38,17 +49,8 @@ pub struct UserDirectory(OwnedFd);
 impl UserDirectory {
     /// Opens a directory. Errors: there is none, or the caller may not open it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        as_caller(|| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let directory = openat(CWD, path, flags, Mode::empty())?;
-            // The kernel compares the effective user with the owner of files in /proc/sys, whoever opens files
-            // (`test_perm()` in fs/proc/proc_sysctl.c).
-            if has_files_of_another() && fstatfs(&directory)?.f_type == PROC_SUPER_MAGIC {
-                return Err(Errno::ACCESS.into());
-            }
-            Ok(Self(directory))
-        })
-        .map_err(explained)
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        as_caller(|| open_outside_proc(path, flags)).map(Self).map_err(explained)
     }
 
     /// The directory of a file, and the file's name in it. Errors: see [`UserDirectory::open`]; or the path has no
@@ -227,10 +229,7 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     let waits = if is_descriptor { OFlags::empty() } else { OFlags::NONBLOCK };
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC | waits;
     as_caller(|| {
-        let file = openat(CWD, path, flags, Mode::empty())?;
-        if has_files_of_another() && fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
-            return Err(Errno::ACCESS.into());
-        }
+        let file = open_outside_proc(path, flags)?;
         match FileType::from_raw_mode(fstat(&file)?.st_mode) {
             FileType::RegularFile => Ok(file.into()),
             FileType::Fifo if is_descriptor => Ok(file.into()),
