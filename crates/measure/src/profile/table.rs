@@ -118,10 +118,9 @@ impl FunctionTable {
     /// Whether an arm's programs have a function of this name. `true` if unknown.
     fn is_in(&mut self, arm: usize, name: &str) -> bool {
         let paths: Vec<String> = self.files_of_arms[arm].iter().cloned().collect();
-        let numbers: Vec<u32> = paths.iter().map(|path| self.file(path)).collect();
-        let mut symbols = numbers.iter().map(|&at| at as usize).collect::<Vec<_>>();
-        symbols.retain(|&at| self.files[at].symbols().has_functions());
-        symbols.is_empty() || symbols.iter().any(|&at| self.files[at].symbols().has_function(name))
+        let mut files: Vec<usize> = paths.iter().map(|path| self.file(path) as usize).collect();
+        files.retain(|&at| self.files[at].symbols().has_functions());
+        files.is_empty() || files.iter().any(|&at| self.files[at].symbols().has_function(name))
     }
 
     /// Adds each function's line with the most samples, and the functions that an arm lacks. `n` has each function's
@@ -138,10 +137,8 @@ impl FunctionTable {
             let about = &self.functions[function as usize];
             let (name, is_user) = (about.name.clone(), about.origin == FunctionOrigin::User);
             let arm = usize::from(n[0] > 0);
-            let is_of_arms = self
-                .files_of_arms
-                .iter()
-                .any(|files| files.iter().any(|path| file_name(path) == about.file));
+            let is_of_arms =
+                self.files_of_arms.iter().flatten().any(|path| file_name(path) == about.file);
             if is_user && is_of_arms && !self.is_in(arm, &name) {
                 self.functions[function as usize].missing_in = Some(arm as u32);
             }
