@@ -138,18 +138,12 @@ impl CountingLog {
 
     /// Leaves out the kernel's part of a chain, whose reason is known.
     fn open_ring(&self, cpu: usize, mut builder: Builder<'static>) -> io::Result<Sampler> {
+        sample_chains(&mut builder, cpu, DEPTH_MAX);
         builder
-            .observe_self()
-            .one_cpu(cpu)
-            .inherit(true)
             .enabled(true)
             .exclude_kernel(!self.with_kernel)
-            .exclude_hv(true)
             .sample_period(self.period)
-            .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
-            .sample_max_stack(DEPTH_MAX)
-            .exclude_callchain_kernel(true)
-            .clockid(Clock::MONOTONIC);
+            .exclude_callchain_kernel(true);
         with_largest_ring(&mut builder)
     }
 }
@@ -158,6 +152,18 @@ impl CountingLog {
 fn huge_pages() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/vmstat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("thp_fault_alloc "))?.parse().ok()
+}
+
+/// Lets an event watch the tasks of a run on a CPU, with the call chain of each sample.
+pub fn sample_chains(builder: &mut Builder<'_>, cpu: usize, depth_max: u16) {
+    builder
+        .observe_self()
+        .one_cpu(cpu)
+        .inherit(true)
+        .exclude_hv(true)
+        .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
+        .sample_max_stack(depth_max)
+        .clockid(Clock::MONOTONIC);
 }
 
 /// Opens a sampling event with the largest buffer that the kernel gives. It becomes readable when half full.

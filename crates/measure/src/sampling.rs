@@ -10,14 +10,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use perf_event::{Builder, Sampler};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use stats::Stream;
 
 use crate::child_run::{has_ended_or_stopped, pidfd};
 use crate::clock::monotonic_ns;
-use crate::counting::{CountingLog, CountsEnd, DEPTH_MAX, is_counted, with_largest_ring};
+use crate::counting::{
+    CountingLog, CountsEnd, DEPTH_MAX, is_counted, sample_chains, with_largest_ring,
+};
 use crate::fields::{long, longs, n_lost, word, words};
 use crate::jit::JitFiles;
 use crate::stack_copies::{CHAIN_AT, StackRoom, ask_for_stacks, chain_end, cut_unused, stack_copy};
@@ -325,19 +327,13 @@ fn open_ring(
     stack_bytes: u32,
 ) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
+    sample_chains(&mut builder, cpu, DEPTH_MAX);
     builder
-        .observe_self()
-        .one_cpu(cpu)
-        .inherit(true)
         .enabled(true)
         .exclude_kernel(!with_kernel)
-        .exclude_hv(true)
         .sample_period(period_ns)
-        .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
-        .sample_max_stack(DEPTH_MAX)
         .exclude_callchain_kernel(!with_kernel)
         .sample_id_all(true)
-        .clockid(Clock::MONOTONIC)
         .mmap(true)
         .mmap2(true)
         .comm(true)

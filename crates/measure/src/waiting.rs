@@ -5,8 +5,9 @@
 use std::io;
 
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use perf_event::{Builder, Sampler};
 
+use crate::counting::sample_chains;
 use crate::switches::{RECORD_LOST, RECORD_SWITCH};
 
 /// Added to the kind of these records.
@@ -79,18 +80,12 @@ impl WaitingLog {
 
 fn open_ring(cpu: usize) -> io::Result<Sampler> {
     let mut builder = Builder::new(Software::CONTEXT_SWITCHES);
+    sample_chains(&mut builder, cpu, DEPTH_MAX);
     builder
-        .observe_self()
-        .one_cpu(cpu)
-        .inherit(true)
         .enabled(false)
         .include_kernel()
-        .exclude_hv(true)
         .sample_period(1)
-        .sample(SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
-        .sample_max_stack(DEPTH_MAX)
         .context_switch(true)
-        .sample_id_all(true)
-        .clockid(Clock::MONOTONIC);
+        .sample_id_all(true);
     builder.build()?.sampled(RING_BYTES)
 }
