@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::signal_pipe::SignalPipe;
+use crate::signal_pipe::{SignalPipe, heeded};
 use host::sys;
 
 /// The signals' default action while no [`Interrupt`] lives, and the number of living ones.
@@ -29,11 +29,7 @@ pub struct Interrupt {
 
 impl Interrupt {
     pub fn catch() -> Result<Self> {
-        // An ignored signal stays ignored, as nohup(1) expects.
-        let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
-            .into_iter()
-            .filter(|&signal| !sys::is_ignored(signal))
-            .collect();
+        let wanted = heeded([SIGINT, SIGTERM, SIGHUP]);
         let pipe = SignalPipe::catch(&wanted)?;
         // Last: a signal always finds a pipe or its usual effect.
         Catchers::add(&wanted).context("cannot catch signals")?;
@@ -51,11 +47,9 @@ impl Interrupt {
         // The order matters: the first one must find the flag unset.
         let ending = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&has_come));
         interrupt.pipe.actions.push(ending.context("cannot catch signals")?);
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            if !sys::is_ignored(signal) {
-                let noting = signal_hook::flag::register(signal, Arc::clone(&has_come));
-                interrupt.pipe.actions.push(noting.context("cannot catch signals")?);
-            }
+        for signal in heeded([SIGINT, SIGTERM, SIGHUP]) {
+            let noting = signal_hook::flag::register(signal, Arc::clone(&has_come));
+            interrupt.pipe.actions.push(noting.context("cannot catch signals")?);
         }
         Ok(interrupt)
     }

@@ -7,6 +7,13 @@ use std::os::unix::net::UnixStream;
 use anyhow::{Context as _, Result};
 use signal_hook::SigId;
 
+use host::sys;
+
+/// Those of the signals that our caller does not ignore. An ignored signal stays ignored, as nohup(1) expects.
+pub fn heeded<const N: usize>(signals: [i32; N]) -> Vec<i32> {
+    signals.into_iter().filter(|&signal| !sys::is_ignored(signal)).collect()
+}
+
 /// Readable after a signal has arrived. While a value of this type lives, its signals have no other effect.
 #[derive(Debug)]
 pub struct SignalPipe {

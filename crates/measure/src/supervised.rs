@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::child_run::pidfd;
 use crate::programs;
-use crate::signal_pipe::SignalPipe;
+use crate::signal_pipe::{SignalPipe, heeded};
 use host::{
     environment_as_caller, environment_for, invoking_user, is_caller_unknown, sys, terminal,
 };
@@ -103,13 +103,12 @@ pub fn run(
 ) -> Result<ExitStatus> {
     // Handlers, because exec resets them for the command. A signal that our caller ignores stays ignored, also in the
     // command, as nohup and a script's background job expect.
-    let heeded = |signals: [i32; 2]| signals.into_iter().filter(|&it| !sys::is_ignored(it));
     let unheeded = Arc::new(AtomicBool::new(false));
     for signal in heeded([SIGINT, SIGQUIT]) {
         signal_hook::flag::register(signal, Arc::clone(&unheeded))
             .context("cannot catch signals")?;
     }
-    let pipe = SignalPipe::catch(&heeded([SIGTERM, SIGHUP]).collect::<Vec<_>>())?;
+    let pipe = SignalPipe::catch(&heeded([SIGTERM, SIGHUP]))?;
     let mut child = prepared(command, as_caller)
         .spawn()
         .with_context(|| format!("cannot execute {}", command[0].display()))?;
