@@ -38,6 +38,37 @@ pub enum SearchStep {
     Done,
 }
 
+impl SearchStep {
+    /// The commits to compare as they are built, the reference first, and the error rate. A probe is the reference, so
+    /// both ends are compared with it. `None` for the other steps.
+    pub fn compared(&self) -> Option<(Vec<usize>, f64)> {
+        match *self {
+            Self::Ends { lo, hi, alpha } => Some((vec![lo, hi], alpha)),
+            Self::Probe { lo, hi, commit, alpha, .. } => Some((vec![commit, lo, hi], alpha)),
+            Self::Confirm { base, head, alpha } => Some((vec![base, head], alpha)),
+            Self::Layouts { .. } | Self::Done => None,
+        }
+    }
+
+    /// The observation of each other commit against the reference.
+    ///
+    /// # Panics
+    /// The step compares no commits as they are built.
+    pub fn observed(&self, found: &[Relation], seconds: f64) -> Observation {
+        match *self {
+            Self::Ends { lo, hi, .. } => Observation::Ends { lo, hi, new: found[0], seconds },
+            Self::Probe { commit, .. } => {
+                let [of_old, of_new] = [found[0], found[1]].map(|it| it.inverse());
+                Observation::Probe { commit, of_old, of_new, seconds }
+            }
+            Self::Confirm { base, head, .. } => {
+                Observation::Confirm { base, head, new: found[0], seconds }
+            }
+            Self::Layouts { .. } | Self::Done => unreachable!("nothing is compared"),
+        }
+    }
+}
+
 /// An event of a search. All of them in order reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]

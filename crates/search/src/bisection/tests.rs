@@ -12,7 +12,7 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Interval, Stream};
 
-use crate::bisection::{BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep};
+use crate::bisection::{BisectSearch, CommitGraph, Observation, Relation, SearchRules};
 use analysis::walls::Slots;
 use analysis::weather::{Weather, normal};
 
@@ -195,43 +195,22 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
     let mut search = BisectSearch::new(repository.graph.clone(), 0, last, rules);
     let mut built = BTreeSet::new();
     let mut weather = Weather::new(stream, case.bursts);
-    let level = |commit: usize| repository.levels[commit];
     loop {
         let step = search.next_step();
-        let needed = match step {
-            SearchStep::Ends { lo, hi, .. } => vec![lo, hi],
-            SearchStep::Probe { lo, hi, commit, .. } => vec![lo, hi, commit],
-            SearchStep::Confirm { base, head, .. } => vec![base, head],
-            SearchStep::Layouts { .. } | SearchStep::Done => return search,
-        };
-        let failing = needed.iter().find(|commit| repository.failing.contains(commit));
+        let Some((compared, alpha)) = step.compared() else { return search };
+        let failing = compared.iter().find(|commit| repository.failing.contains(commit));
         if let Some(&commit) = failing {
             search.take(&Observation::Failed { commit, why: "it does not build".into() });
             continue;
         }
-        for commit in needed {
+        for &commit in &compared {
             if built.insert(commit) {
                 search.take(&Observation::Built { commit, seconds: 1.0 });
             }
         }
-        search.take(&match step {
-            SearchStep::Ends { lo, hi, alpha } => {
-                let (found, seconds) = session(&[level(lo), level(hi)], alpha, &mut weather);
-                Observation::Ends { lo, hi, new: found[0], seconds }
-            }
-            SearchStep::Probe { lo, hi, commit, alpha, .. } => {
-                // The probe is the reference, so both ends are compared with it.
-                let levels = [commit, lo, hi].map(level);
-                let (found, seconds) = session(&levels, alpha, &mut weather);
-                let [of_old, of_new] = [found[0], found[1]].map(|it| it.inverse());
-                Observation::Probe { commit, of_old, of_new, seconds }
-            }
-            SearchStep::Confirm { base, head, alpha } => {
-                let (found, seconds) = session(&[level(base), level(head)], alpha, &mut weather);
-                Observation::Confirm { base, head, new: found[0], seconds }
-            }
-            SearchStep::Layouts { .. } | SearchStep::Done => return search,
-        });
+        let levels: Vec<f64> = compared.iter().map(|&it| repository.levels[it]).collect();
+        let (found, seconds) = session(&levels, alpha, &mut weather);
+        search.take(&step.observed(&found, seconds));
     }
 }
 

@@ -30,26 +30,17 @@ impl Machine<'_> {
         let mut steps = Vec::new();
         loop {
             let step = search.next_step();
-            let between =
-                |old: usize, new: usize| self.relation(self.values[old], self.values[new]);
-            let seconds = 1.0;
-            search.take(&match step {
-                SearchStep::Ends { lo, hi, .. } => {
-                    Observation::Ends { lo, hi, new: between(lo, hi), seconds }
-                }
-                SearchStep::Probe { lo, hi, commit, .. } => {
-                    let value = (self.lie)(commit).unwrap_or(self.values[commit]);
-                    let of_old = self.relation(self.values[lo], value);
-                    let of_new = self.relation(self.values[hi], value);
-                    Observation::Probe { commit, of_old, of_new, seconds }
-                }
-                SearchStep::Confirm { base, head, .. } => {
-                    Observation::Confirm { base, head, new: between(base, head), seconds }
-                }
-                SearchStep::Layouts { .. } | SearchStep::Done => {
-                    return (steps, search.outcome().clone());
-                }
-            });
+            let Some((compared, _)) = step.compared() else {
+                return (steps, search.outcome().clone());
+            };
+            let lie = match step {
+                SearchStep::Probe { commit, .. } => (self.lie)(commit),
+                _ => None,
+            };
+            let reference = lie.unwrap_or(self.values[compared[0]]);
+            let relation = |&commit: &usize| self.relation(reference, self.values[commit]);
+            let found: Vec<Relation> = compared[1..].iter().map(relation).collect();
+            search.take(&step.observed(&found, 1.0));
             steps.push(step);
             assert!(steps.len() < 300, "it does not end: {steps:?}");
         }

@@ -31,9 +31,7 @@ use record::plan::defaults;
 use render::bisect::StepRecord;
 use render::document::{self, ErrorCode, ErrorObject};
 use render::{bisect as page, bisect_document};
-use search::bisection::{
-    Answer, BisectSearch, CommitGraph, Observation, Relation, SearchRules, SearchStep,
-};
+use search::bisection::{Answer, BisectSearch, CommitGraph, Observation, SearchRules, SearchStep};
 
 use measuring::BisectMeasurer;
 use state::{BisectManifest, BisectState, ObservedLine};
@@ -227,16 +225,10 @@ fn observe(
     search: &BisectSearch,
     step: &SearchStep,
 ) -> Result<Option<Vec<ObservedLine>>> {
-    let (arms, alpha) = match *step {
-        SearchStep::Ends { lo, hi, alpha } => (vec![lo, hi], alpha),
-        // The probe is the reference, so both ends are compared with it.
-        SearchStep::Probe { lo, hi, commit, alpha, .. } => (vec![commit, lo, hi], alpha),
-        SearchStep::Confirm { base, head, alpha } => (vec![base, head], alpha),
-        SearchStep::Layouts { base, head, alpha } => {
-            return layouts::observe(measurer, state, search, base, head, alpha);
-        }
-        SearchStep::Done => return Ok(Some(Vec::new())),
-    };
+    if let SearchStep::Layouts { base, head, alpha } = *step {
+        return layouts::observe(measurer, state, search, base, head, alpha);
+    }
+    let Some((arms, alpha)) = step.compared() else { return Ok(Some(Vec::new())) };
     let commits = search.graph().commits();
     let mut lines = Vec::new();
     let mut add = |observation, record| lines.push(ObservedLine { observation, record });
@@ -268,27 +260,11 @@ fn observe(
     measurer.reseed();
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record)? {
-        Ok((found, seconds)) => add(observation(step, &found, seconds), file),
+        Ok((found, seconds)) => add(step.observed(&found, seconds), file),
         Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
         Err(Unmeasured::Interrupted) => return Ok(None),
     }
     Ok(Some(lines))
-}
-
-fn observation(step: &SearchStep, found: &[Relation], seconds: f64) -> Observation {
-    match *step {
-        SearchStep::Ends { lo, hi, .. } => Observation::Ends { lo, hi, new: found[0], seconds },
-        SearchStep::Probe { commit, .. } => {
-            let [of_old, of_new] = [found[0], found[1]].map(|it| it.inverse());
-            Observation::Probe { commit, of_old, of_new, seconds }
-        }
-        SearchStep::Confirm { base, head, .. } => {
-            Observation::Confirm { base, head, new: found[0], seconds }
-        }
-        SearchStep::Layouts { .. } | SearchStep::Done => {
-            unreachable!("these steps have observations of their own")
-        }
-    }
 }
 
 /// One step of `git bisect run`: HEAD with both ends in the same blocks.
