@@ -9,36 +9,27 @@ use model::spec::run::{OutputOptions, ProcessOptions};
 use model::spec::workers::{Affinity, BenchSpec, MachineOptions, SessionOptions, WorkerOptions};
 use model::values::TimeSpan;
 
-/// A verb's options for sessions of programs.
-pub struct ProgramSessions<'a> {
-    /// Command lines.
-    pub programs: &'a [String],
-    /// The deciding benchmarks; empty: all.
-    pub only: &'a [String],
-    pub budget: TimeSpan,
-    pub process: &'a ProcessOptions,
-    pub answer: AnswerOptions,
-    pub host_root: &'a Path,
-}
-
-impl ProgramSessions<'_> {
-    /// The verb without record and seed.
-    pub fn verb(&self) -> BenchVerb {
-        let process = self.process;
-        let machine = MachineOptions {
-            affinity: process.affinity.clone().map(Affinity::Cpus),
-            tuning: process.tuning.clone(),
-            placement: process.placement,
-            rights: process.rights,
-            priority: process.priority,
-            layout: process.layout,
-        };
-        let stop = StopOptions { budget: Some(self.budget), ..StopOptions::default() };
-        let workers = WorkerOptions { stop, machine, ..WorkerOptions::default() };
-        let output = OutputOptions::driven(self.answer, None);
-        let session = SessionOptions { workers, output, ..SessionOptions::default() };
-        let (commands, benchmark) = (self.programs.to_vec(), self.only.to_vec());
-        let spec = BenchSpec { commands, benchmark, session, ..BenchSpec::default() };
-        BenchVerb::new(spec, self.host_root.to_owned())
-    }
+/// The verb that measures all benchmarks of these command lines with the options of another verb; without record and
+/// seed.
+pub fn bench_verb(
+    commands: Vec<String>,
+    budget: TimeSpan,
+    process: &ProcessOptions,
+    answer: AnswerOptions,
+    host_root: &Path,
+) -> BenchVerb {
+    let machine = MachineOptions {
+        affinity: process.affinity.clone().map(Affinity::Cpus),
+        tuning: process.tuning.clone(),
+        placement: process.placement,
+        rights: process.rights,
+        priority: process.priority,
+        layout: process.layout,
+    };
+    let stop = StopOptions { budget: Some(budget), ..StopOptions::default() };
+    let workers = WorkerOptions { stop, machine, ..WorkerOptions::default() };
+    let output = OutputOptions::driven(answer, None);
+    let session = SessionOptions { workers, output, ..SessionOptions::default() };
+    let spec = BenchSpec { commands, session, ..BenchSpec::default() };
+    BenchVerb::new(spec, host_root.to_owned())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::cmd::bench;
-use crate::cmd::program_sessions::ProgramSessions;
+use crate::cmd::program_sessions::bench_verb;
 use crate::session::SessionEnd;
 use model::spec::{BenchVerb, BisectVerb};
 use model::values::Percent;
@@ -27,15 +27,9 @@ impl ProgramMeasurer {
         let name = verb.only.as_ref().context("--program needs --only")?;
         let budget = verb.budget.unwrap_or(defaults::BISECT_BUDGET);
         let same = verb.same.unwrap_or(Percent(defaults::BISECT_SAME_PCT));
-        let mut bench = ProgramSessions {
-            programs: std::slice::from_ref(program),
-            only: std::slice::from_ref(name),
-            budget,
-            process: &verb.process,
-            answer: verb.output.answer,
-            host_root: &verb.host_root,
-        }
-        .verb();
+        let (commands, answer) = (vec![program.clone()], verb.output.answer);
+        let mut bench = bench_verb(commands, budget, &verb.process, answer, &verb.host_root);
+        bench.spec.benchmark = vec![name.clone()];
         bench.spec.session.judgement.same = Some(same);
         bench.spec.session.judgement.decide_on = verb.decide_on;
         bench.spec.session.judgement.counter = verb.counter;

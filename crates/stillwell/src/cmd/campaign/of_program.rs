@@ -8,7 +8,7 @@ use crate::cmd::bench;
 use crate::cmd::campaign::folder::CampaignOptions;
 use crate::cmd::campaign::measuring::{CampaignMeasurer, Runnable, command_of};
 use crate::cmd::commits::Place;
-use crate::cmd::program_sessions::ProgramSessions;
+use crate::cmd::program_sessions::bench_verb;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::session::SessionEnd;
 use model::spec::BenchVerb;
@@ -56,16 +56,9 @@ impl CampaignMeasurer<'_> {
 
     fn bench(&self, runnables: &[&Runnable], budget: TimeSpan) -> Result<BenchVerb> {
         let new = &self.options.new;
-        let commands: Vec<String> = runnables.iter().map(|it| command_of(it)).collect();
-        let mut bench = ProgramSessions {
-            programs: &commands,
-            only: &self.options.benchmarks,
-            budget,
-            process: &new.process,
-            answer: self.answer,
-            host_root: &new.host_root,
-        }
-        .verb();
+        let commands = runnables.iter().map(|it| command_of(it)).collect();
+        let mut bench = bench_verb(commands, budget, &new.process, self.answer, &new.host_root);
+        bench.spec.benchmark.clone_from(&self.options.benchmarks);
         bench.spec.arm_name = runnables.iter().map(|it| it.name.clone()).collect();
         new.judged.apply(&mut bench.spec.session.judgement);
         bench.spec.session.workers.seed = Some(self.seed);
