@@ -1,6 +1,6 @@
 //! One session of commands: look, decide, measure, show.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -57,14 +57,9 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let (path, end) = measure(verb, &terms, None, &mut guard)?;
     let code = match end.reason {
         EndReason::Complete => exit_code::SUCCESS,
-        _ => conclude_failed(verb, &path, &end)?,
+        _ => finish(&Presentation::of_run(&verb.spec), &path, &end)?,
     };
     Ok((path, code))
-}
-
-/// Shows the runs of a failed session. Returns the exit code.
-pub fn conclude_failed(verb: &RunVerb, record: &Path, end: &SessionEnd) -> Result<u8> {
-    finish(&Presentation::of_run(&verb.spec), record, end)
 }
 
 /// Examines the machine under the guard, decides the plan there, and measures. Returns the record and the end of the

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
 
-use crate::cmd::conclusion::files_of_commands;
+use crate::cmd::conclusion::{Presentation, files_of_commands, finish};
 use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
-use crate::cmd::run_session::{conclude_failed, measure_profiled};
+use crate::cmd::run_session::measure_profiled;
 use crate::session::{self, SampledSession};
 use host::{Host, environment_for, system_call_tracepoint, terminal};
 use measure::profile::breakdown::{BLOCKS_MIN, breakdown, n_sampled_blocks};
@@ -115,7 +115,7 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     let (record, end) = measure_profiled(session, &terms, sampling)?;
     let is_whole = end.reason.is_final();
     if !is_whole && end.reason != EndReason::Interrupted {
-        return conclude_failed(session, &record, &end);
+        return finish(&Presentation::of_run(&session.spec), &record, &end);
     }
     // Opened again, so that it is read from its beginning.
     let own = PathBuf::from(format!("/proc/self/fd/{}", chains.as_raw_fd()));
