@@ -175,17 +175,7 @@ impl Confirmation {
 
     /// The arms of the next stage: those that may still be better by the margin.
     pub(super) fn open(&self) -> Vec<usize> {
-        self.arms(|it| it.beaten.is_none())
-    }
-
-    /// The arms that are not shown to be slower.
-    #[cfg(test)]
-    pub(super) fn near(&self) -> Vec<usize> {
-        self.arms(|it| !it.is_slower)
-    }
-
-    fn arms(&self, which: impl Fn(&Challenge) -> bool) -> Vec<usize> {
-        self.challenges.iter().filter(|it| which(it)).map(|it| it.arm).collect()
+        self.challenges.iter().filter(|it| it.beaten.is_none()).map(|it| it.arm).collect()
     }
 
     /// The stage that showed that an arm is not better, and whether the arm is slower.

@@ -151,12 +151,6 @@ impl Race {
         Some(confirmation.open().len())
     }
 
-    /// Arms that are not told apart from the winner.
-    #[cfg(test)]
-    pub fn n_near(&self) -> usize {
-        self.confirmation.as_ref().map_or(0, |it| it.near().len())
-    }
-
     pub fn n_left(&self) -> usize {
         self.n_arms - self.failed.len()
     }

@@ -164,7 +164,10 @@ fn raced(case: &RaceCase, seed: u64) -> Raced {
     let size = found.winner.filter(|_| seed.is_multiple_of(4)).and_then(|winner| race.size(winner));
     let scatter = median_scatter(&race, found.winner.unwrap());
     let n_runs_of_all = runs_of_all(race.n_left(), rules.alpha, MARGIN, scatter).unwrap();
-    Raced { levels, found, size, n_near: race.n_near(), n_runs_of_all }
+    let challenge = |arm: usize| race.confirmation.as_ref()?.found(arm);
+    let is_near = |arm: &usize| challenge(*arm).is_some_and(|(_, is_slower)| !is_slower);
+    let n_near = (0..case.n_arms).filter(is_near).count();
+    Raced { levels, found, size, n_near, n_runs_of_all }
 }
 
 /// The results of a case's races.
