@@ -14,4 +14,4 @@ mod tests;
 pub use confirmation::{LogRatio, RaceRules};
 pub use course::{Race, RaceStep};
 pub use outcome::{ArmStanding, FinalStanding, RaceOutcome};
-pub use rounds::{RoundArm, RoundTimes};
+pub use rounds::RoundTimes;

@@ -23,15 +23,6 @@ impl PlacedRun {
     }
 }
 
-/// An arm of a round's record.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundArm {
-    /// The number of the arm in the race.
-    pub arm: usize,
-    /// Whether it ran to the end, so that its times count.
-    pub is_kept: bool,
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTimes {
     pub arms: Vec<usize>,
@@ -46,11 +37,16 @@ pub struct RoundTimes {
 }
 
 impl RoundTimes {
-    /// The blocks of a record in which each of its arms has a measurement. On a suite, the record has
-    /// these arms once per benchmark, and an arm's cost is the geometric mean.
-    pub fn of(record: &Record, arms: &[RoundArm], seconds: f64) -> Self {
+    /// The blocks of a record of `arms` in which each kept one has a measurement. On a suite, the record has the arms once
+    /// per benchmark, and an arm's cost is the geometric mean.
+    pub fn of(
+        record: &Record,
+        arms: &[usize],
+        is_kept: impl Fn(usize) -> bool,
+        seconds: f64,
+    ) -> Self {
         let rows = &record.rows;
-        let kept: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_kept).collect();
+        let kept: Vec<usize> = (0..arms.len()).filter(|&at| is_kept(arms[at])).collect();
         let n_benchmarks = (record.header.plan.arms.len() / arms.len()).max(1);
         let n_columns = kept.len() * n_benchmarks;
         let mut blocks: Vec<Vec<Option<PlacedRun>>> = Vec::new();
@@ -77,7 +73,7 @@ impl RoundTimes {
         let together =
             |runs: Vec<PlacedRun>| runs.chunks(n_benchmarks).map(PlacedRun::mean_of).collect();
         Self {
-            arms: kept.iter().map(|&at| arms[at].arm).collect(),
+            arms: kept.iter().map(|&at| arms[at]).collect(),
             blocks: whole.map(together).collect(),
             run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
             seconds,

@@ -21,7 +21,7 @@ use record::plan::{Arm, ArmTerms, Surroundings, Terms, decide_session};
 use record::{EndReason, Record};
 use render::document::ErrorCode;
 use render::failure::{Quote, code as code_of, exit_in_words, explain};
-use search::race::{Race, RoundArm, RoundTimes};
+use search::race::{Race, RoundTimes};
 
 /// The reason to leave out a command that runs too long.
 const TOO_LONG: &str = "took longer than --timeout";
@@ -125,12 +125,8 @@ impl<'a> RaceMeasurer<'a> {
             race.waste(line.seconds, record.rows.len());
             return Ok(());
         }
-        let arms = line.arms.iter().map(|&arm| RoundArm {
-            arm,
-            is_kept: !line.failed.iter().any(|(failed, _)| *failed == arm),
-        });
-        let arms: Vec<RoundArm> = arms.collect();
-        let times = RoundTimes::of(&record, &arms, line.seconds);
+        let is_kept = |arm: usize| !line.failed.iter().any(|(failed, _)| *failed == arm);
+        let times = RoundTimes::of(&record, &line.arms, is_kept, line.seconds);
         ensure!(
             !times.blocks.is_empty(),
             "no block of {} is complete, or each has a value that is not above zero",
