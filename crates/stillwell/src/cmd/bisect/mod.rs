@@ -34,7 +34,7 @@ use render::{bisect as page, bisect_document};
 use search::bisection::{Answer, BisectSearch, CommitGraph, Observation, SearchRules, SearchStep};
 
 use measuring::BisectMeasurer;
-use state::{BisectManifest, BisectState, ObservedLine};
+use state::{BisectManifest, BisectRange, BisectState, ObservedLine};
 pub use state::{confirmed, is_search};
 
 /// `git bisect run` leaves out a commit with this exit code.
@@ -82,13 +82,13 @@ pub fn begin(verb: &BisectVerb, here: &Path) -> Result<u8> {
         Some(directory) => directory.clone(),
         None => usual_directory("bisect", verb, &[&here, &range.commits[range.hi].id])?,
     };
-    let ends = [range.lo, range.hi].map(|end| range.commits[end].id.clone());
+    let ends = range.ends().map(String::clone);
     let state = BisectState::open(directory, || {
         let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
-        Ok(BisectManifest::new(verb.clone(), here.clone(), seed, range))
+        Ok(BisectManifest { request: verb.clone(), here: here.clone(), seed, range })
     })?;
     ensure!(
-        state.manifest.ends() == [&ends[0], &ends[1]] && state.manifest.here == here,
+        state.manifest.range.ends() == [&ends[0], &ends[1]] && state.manifest.here == here,
         "{} has a search of other commits, or of another directory; choose another directory, or go on with it by --resume",
         state.directory.display()
     );
@@ -115,8 +115,8 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     report.as_deref().map_or(Ok(()), |report| check_path("--report", report))?;
     let place = Place::of(here)?;
     let rules = rules_of(verb)?;
-    let graph = CommitGraph::new(state.manifest.commits.clone());
-    let mut search = BisectSearch::new(graph, state.manifest.lo, state.manifest.hi, rules);
+    let BisectRange { lo, hi, commits } = state.manifest.range.clone();
+    let mut search = BisectSearch::new(CommitGraph::new(commits), lo, hi, rules);
     let beginning = search.clone();
     state.lines.iter().for_each(|line| search.take(&line.observation));
     let mut measurer = BisectMeasurer::new(verb, &place, state.manifest.seed)?;
@@ -232,7 +232,7 @@ fn observe(
     let commits = search.graph().commits();
     let mut lines = Vec::new();
     let mut add = |observation, record| lines.push(ObservedLine { observation, record });
-    let ends = [state.manifest.lo, state.manifest.hi];
+    let ends = [search.good, search.bad];
     let failed = |commit: usize, why: String| {
         if ends.contains(&commit) {
             let unbuilt = match unbuilt::is_it(&state.manifest.request) {

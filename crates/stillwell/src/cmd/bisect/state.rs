@@ -19,11 +19,8 @@ pub(super) struct BisectManifest {
     /// The current directory of the request.
     pub here: String,
     pub seed: u64,
-    /// The ends, as indices of commits.
-    pub lo: usize,
-    pub hi: usize,
-    /// The commits of the range, parents before their children.
-    pub commits: Vec<Commit>,
+    #[serde(flatten)]
+    pub range: BisectRange,
 }
 
 impl StepManifest for BisectManifest {
@@ -36,10 +33,13 @@ impl StepManifest for BisectManifest {
     };
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BisectRange {
-    pub commits: Vec<Commit>,
+    /// The ends, as indices of commits.
     pub lo: usize,
     pub hi: usize,
+    /// The commits of the range, parents before their children.
+    pub commits: Vec<Commit>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,12 +52,7 @@ pub(super) struct ObservedLine {
 
 pub(super) type BisectState = StepDirectory<BisectManifest, ObservedLine>;
 
-impl BisectManifest {
-    pub(super) fn new(request: BisectVerb, here: String, seed: u64, range: BisectRange) -> Self {
-        let BisectRange { commits, lo, hi } = range;
-        Self { request, here, seed, lo, hi, commits }
-    }
-
+impl BisectRange {
     pub(super) fn ends(&self) -> [&String; 2] {
         [self.lo, self.hi].map(|end| &self.commits[end].id)
     }
@@ -99,7 +94,7 @@ pub(super) fn keep_in_history(
     };
     let commits = search.graph().commits();
     let id = |commit: usize| commits[commit].id.clone();
-    let (good, bad) = (id(state.manifest.lo), id(state.manifest.hi));
+    let (good, bad) = (id(search.good), id(search.bad));
     let stored = |culprit: &Culprit| StoredCulprit {
         benchmark: benchmark.clone(),
         good: good.clone(),
