@@ -72,30 +72,25 @@ impl Work {
 }
 
 impl Counting {
-    /// `None` if nothing is counted. Errors: the user asks for counts, and nothing counts here.
+    /// `None` if nothing is counted, or if the processor's counts decide: their session is one like that of times. Errors:
+    /// the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
-        let when = verb.instructions.unwrap_or_default();
-        let counts_slowdowns = fail_on(verb).slower_pct.is_some();
-        if when == GateCounting::Off || verb.decide_on.is_some() || !counts_slowdowns {
+        let when = match verb.decide_on {
+            Some(DecideOn::Instructions) => GateCounting::On,
+            Some(_) => GateCounting::Off,
+            None if fail_on(verb).slower_pct.is_none() => GateCounting::Off,
+            None => verb.instructions.unwrap_or_default(),
+        };
+        if when == GateCounting::Off {
             return Ok(None);
         }
         let counters = instruction_counters(verb.machine.rights.as_root);
         match counters.choose(verb.counter.unwrap_or_default()) {
+            Ok(InstructionCounter::Pmu) if verb.decide_on.is_some() => Ok(None),
             Ok(counter) => Ok(Some(Self { counter, when })),
             Err(_) if when == GateCounting::Auto && verb.counter.is_none() => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// The counter of a gate in which nothing but valgrind's counts decides; `None` in another. Errors: nothing counts here.
-    pub(super) fn alone(verb: &GateVerb) -> Result<Option<Self>> {
-        if verb.decide_on != Some(DecideOn::Instructions) {
-            return Ok(None);
-        }
-        let counters = instruction_counters(verb.machine.rights.as_root);
-        let counter = counters.choose(verb.counter.unwrap_or_default())?;
-        let is_by_pmu = counter == InstructionCounter::Pmu;
-        Ok((!is_by_pmu).then_some(Self { counter, when: GateCounting::On }))
     }
 
     /// Takes what cannot be counted from what is to be measured, as failing.

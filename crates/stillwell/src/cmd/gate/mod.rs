@@ -52,7 +52,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         let unit = verb.decide_on.map_or(ValueUnit::Time, DecideOn::unit);
         ceiling.check(unit, Better::Lower).map_err(Error::msg)?;
     }
-    let (counting, alone) = (Counting::of(verb)?, Counting::alone(verb)?);
+    let counting = Counting::of(verb)?;
     refuse_unknown(verb)?;
     let trees_and_changes = Trees::of(verb).and_then(|trees| {
         let changes = Changes::find(&trees, verb)?;
@@ -77,9 +77,11 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
             Measured { code: exit_code::UNDECIDED, ..Measured::default() }
         }
         true => Measured::default(),
-        false => match alone {
-            Some(counting) => Measured::by_counts(verb, &trees, &mut changes, &counting)?,
-            None => Measured::of(verb, &trees, &changes, counting.as_ref())?,
+        false => match counting {
+            Some(counting) if verb.decide_on.is_some() => {
+                Measured::by_counts(verb, &trees, &mut changes, &counting)?
+            }
+            counting => Measured::of(verb, &trees, &changes, counting.as_ref())?,
         },
     };
     write_result(verb, &trees, changes, &measured)
