@@ -43,19 +43,17 @@ pub fn advise(verb: &SystemAdvise) -> Result<u8> {
         Ok(knob.read(&Machine::new(&host, bench.clone())).state)
     };
     let (possible, mut missing) = steps(&facts, cpu, rights, state);
-    let mut steps = selected(possible, &missing, verb)?;
-    say(shown::announced(&steps));
+    let selected = selected(possible, &missing, verb)?;
+    say(shown::announced(&selected));
     let seed = verb.seed.map_or_else(drawn_seed, Ok)?;
     let mut session = AdviceSession::new(verb, seed, &interrupt)?;
-    if let Some(code) = try_out(&mut session, &mut steps, &mut missing)? {
-        return Ok(code);
+    let mut steps = Vec::new();
+    if !try_out(selected, &mut session, &mut steps, &mut missing)? {
+        return Ok(exit_code::INTERRUPTED);
     }
-    if let Some(step) = together(&steps) {
-        match session.try_out(&step)? {
-            Ok(()) => steps.push(step),
-            Err(Unvisited::Failed(why)) => missing.push(MissingStep { name: step.name, why }),
-            Err(Unvisited::Interrupted) => return Ok(exit_code::INTERRUPTED),
-        }
+    let all = together(&steps);
+    if !try_out(all, &mut session, &mut steps, &mut missing)? {
+        return Ok(exit_code::INTERRUPTED);
     }
     ensure!(steps.len() > 1, "no step can be measured here: {}", reasons(&missing));
     session.plan(&steps, verb.budget.unwrap_or(defaults::ADVICE_BUDGET).ns);
@@ -102,23 +100,22 @@ fn reasons(missing: &[MissingStep]) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Takes each step once. Those that fail are missing. Returns the exit code if the command itself fails, or after ^C.
+/// Takes each step once. Those that fail are missing. Returns false after ^C. Errors: the command itself fails.
 fn try_out(
+    untried: impl IntoIterator<Item = AdviceStep>,
     session: &mut AdviceSession<'_>,
     steps: &mut Vec<AdviceStep>,
     missing: &mut Vec<MissingStep>,
-) -> Result<Option<u8>> {
-    let mut works = Vec::new();
-    for step in std::mem::take(steps) {
+) -> Result<bool> {
+    for step in untried {
         match session.try_out(&step)? {
-            Ok(()) => works.push(step),
-            Err(Unvisited::Interrupted) => return Ok(Some(exit_code::INTERRUPTED)),
+            Ok(()) => steps.push(step),
+            Err(Unvisited::Interrupted) => return Ok(false),
             Err(Unvisited::Failed(why)) if step.changes.is_empty() => bail!("{why}"),
             Err(Unvisited::Failed(why)) => missing.push(MissingStep { name: step.name, why }),
         }
     }
-    *steps = works;
-    Ok(None)
+    Ok(true)
 }
 
 /// The steps that the user wants, and always the machine as it is.
