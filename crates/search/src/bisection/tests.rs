@@ -267,17 +267,13 @@ fn tally(case: &Case, n: usize, seed: u64) -> Tally {
     tally
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 /// Cases of the everyday test, which makes one search of each.
 const EVERYDAY: [&str; 2] = ["3 %, merges", "no change"];
 
 #[test]
 fn searches_name_the_right_commit() {
-    let n = variable("STILLWELL_SEARCHES").map(|n| n.parse::<usize>().unwrap());
-    let wanted = variable("STILLWELL_SEARCH_CASE");
+    let n = std::env::var("STILLWELL_SEARCHES").ok().map(|n| n.parse::<usize>().unwrap());
+    let wanted = std::env::var("STILLWELL_SEARCH_CASE").ok();
     let is_wanted = |case: &&Case| match &wanted {
         Some(name) => name == case.name,
         None => n.is_some() || EVERYDAY.contains(&case.name),

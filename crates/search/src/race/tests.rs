@@ -200,7 +200,7 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
     let results: Vec<_> = (0..n as u64).into_par_iter().map(race).collect();
     let mut tally = RaceTally { n, ..RaceTally::default() };
     let (mut runs, mut saved, mut near, mut bias) = (Vec::new(), Vec::new(), Vec::new(), 0.0);
-    let is_told = variable("STILLWELL_RACES").is_some();
+    let is_told = std::env::var("STILLWELL_RACES").is_ok();
     for Raced { levels, found, size, n_near, n_runs_of_all } in &results {
         let best = levels.iter().copied().fold(f64::INFINITY, f64::min);
         let winner = found.winner.unwrap();
@@ -232,15 +232,11 @@ fn tally(case: &RaceCase, n: usize, seed: u64) -> RaceTally {
     tally
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 #[test]
 fn the_winner_is_the_best_within_the_margin() {
-    let n = variable("STILLWELL_RACES").map(|n| n.parse::<usize>().unwrap());
-    let seed = variable("STILLWELL_RACE_SEED").map_or(7, |seed| seed.parse::<u64>().unwrap());
-    let wanted = variable("STILLWELL_RACE_CASE");
+    let n = std::env::var("STILLWELL_RACES").ok().map(|n| n.parse::<usize>().unwrap());
+    let seed = std::env::var("STILLWELL_RACE_SEED").map_or(7, |seed| seed.parse::<u64>().unwrap());
+    let wanted = std::env::var("STILLWELL_RACE_CASE").ok();
     let is_wanted = |case: &&RaceCase| match &wanted {
         Some(name) => name == case.name,
         None => n.is_some() || (case.n_arms <= 20 && case.spread > 0.0),

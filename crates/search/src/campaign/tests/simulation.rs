@@ -225,7 +225,7 @@ fn kept_usually(case: &Case, rule: UsualRule, seed: u64) -> (usize, usize, f64) 
 
 #[test]
 fn usual_rules_accept_what_is_not_faster() {
-    let n = variable("STILLWELL_CAMPAIGNS").map_or(20, |n| n.parse::<u64>().unwrap());
+    let n = std::env::var("STILLWELL_CAMPAIGNS").map_or(20, |n| n.parse::<u64>().unwrap());
     for case in CASES.iter().filter(|case| !case.is_adaptive) {
         for rule in USUAL {
             let all: Vec<_> = (0..n).map(|seed| kept_usually(case, rule, seed + 1)).collect();
@@ -245,14 +245,10 @@ fn usual_rules_accept_what_is_not_faster() {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 #[test]
 fn campaigns_accept_what_is_faster_and_nothing_else() {
-    let n = variable("STILLWELL_CAMPAIGNS").map(|n| n.parse::<u64>().unwrap());
-    let wanted = variable("STILLWELL_CAMPAIGN_CASE");
+    let n = std::env::var("STILLWELL_CAMPAIGNS").ok().map(|n| n.parse::<u64>().unwrap());
+    let wanted = std::env::var("STILLWELL_CAMPAIGN_CASE").ok();
     let is_wanted = |case: &&Case| wanted.as_deref().is_none_or(|name| name == case.name);
     for case in CASES.iter().filter(is_wanted) {
         // The everyday test has one short campaign of each kind.
