@@ -12,10 +12,8 @@ use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{
     Guard, Opening, Session, SessionEnd, instruction_counters, surroundings, told_gap,
 };
-use host::sys::User;
 use host::{Host, Survey, terminal, user_of_commands};
 use measure::slices::{WorkerFactory, list_benchmarks};
-use measure::worker::WorkerFailure;
 use model::spec::BenchVerb;
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
@@ -58,18 +56,7 @@ fn measure(
 ) -> Result<u8> {
     let spec = &verb.spec;
     let session = by_suffix(&spec.session)?;
-    let user = user_of_commands(spec.session.workers.machine.rights.as_root);
-    let asks = spec.fork_server.is_none() && !spec.as_pyperf;
-    let of_frameworks = if asks {
-        frameworks::listed(commands, user.as_ref(), spec.session.workers.timeout)?
-    } else {
-        None
-    };
-    let mut found = match of_frameworks {
-        Some(found) => found,
-        None => list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None)
-            .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?,
-    };
+    let mut found = listed(spec, commands, &mut maker)?;
     if spec.fork_server.is_some() {
         // Each fork runs one function. The functions are variants of one benchmark.
         let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
@@ -78,7 +65,7 @@ fn measure(
     if spec.list {
         return list(&names(&spec.benchmark, &found)?);
     }
-    time_iterations(spec, commands, &mut found, user.as_ref())?;
+    time_iterations(spec, commands, &mut found)?;
     let programs = ListedPrograms { commands, found: &found };
     let (plan, survey) = planned(verb, programs, &Terms::default(), guard)?;
     let opening = Opening { maker: Some(maker), ..opening(&session, survey, guard) };
@@ -105,21 +92,30 @@ fn planned(
     Ok((plan, survey))
 }
 
+/// The benchmarks of each program: those that its framework or its worker lists.
+fn listed(
+    spec: &BenchSpec,
+    programs: &[Arm],
+    maker: &mut WorkerFactory,
+) -> Result<Vec<Vec<ProgramBenchmark>>> {
+    let workers = &spec.session.workers;
+    if spec.fork_server.is_none() && !spec.as_pyperf {
+        let user = user_of_commands(workers.machine.rights.as_root);
+        if let Some(found) = frameworks::listed(programs, user.as_ref(), workers.timeout)? {
+            return Ok(found);
+        }
+    }
+    list_benchmarks(maker, programs, workers.timeout, None).map_err(|(index, failure)| {
+        let program = format!("program {} ({:?})", index + 1, programs[index].label());
+        anyhow!("{}", explain_worker(&program, "nothing was measured", &failure, Audience::Workers))
+    })
+}
+
 /// The benchmarks of a program. The inner error is about this program; the outer one means that no program can start.
 pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
-    let commands = std::slice::from_ref(program);
-    let workers = &verb.spec.session.workers;
-    let user = user_of_commands(workers.machine.rights.as_root);
-    let timeout = workers.timeout;
-    let listed = match frameworks::listed(commands, user.as_ref(), timeout) {
-        Ok(Some(found)) => Ok(found),
-        Ok(None) => {
-            let mut maker = WorkerFactory::new(None, user)?;
-            list_benchmarks(&mut maker, commands, timeout, None)
-                .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))
-        }
-        Err(error) => Err(error),
-    };
+    let user = user_of_commands(verb.spec.session.workers.machine.rights.as_root);
+    let mut maker = WorkerFactory::new(None, user)?;
+    let listed = listed(&verb.spec, std::slice::from_ref(program), &mut maker);
     Ok(listed.map(|found| found.concat()).map_err(|error| in_words(&error)))
 }
 
@@ -132,9 +128,8 @@ pub fn measure_at(
 ) -> Result<(PathBuf, SessionEnd)> {
     let spec = &verb.spec;
     let workers = &spec.session.workers;
-    let user = user_of_commands(workers.machine.rights.as_root);
     let mut listed_benchmarks = listed_benchmarks.to_vec();
-    time_iterations(spec, programs, &mut listed_benchmarks, user.as_ref())?;
+    time_iterations(spec, programs, &mut listed_benchmarks)?;
     let session = by_suffix(&spec.session)?;
     let listed = ListedPrograms { commands: programs, found: &listed_benchmarks };
     let mut guard = Guard::for_workers(&verb.host_root, workers)?;
@@ -149,18 +144,14 @@ fn time_iterations(
     spec: &BenchSpec,
     programs: &[Arm],
     benchmarks: &mut [Vec<ProgramBenchmark>],
-    user: Option<&User>,
 ) -> Result<()> {
     if spec.session.judgement.decide_on != Some(DecideOn::Instructions) {
         return Ok(());
     }
     let wanted = names(&spec.benchmark, benchmarks)?;
-    frameworks::time_iterations(programs, benchmarks, &wanted, user, spec.session.workers.timeout)
-}
-
-fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::Error {
-    let program = format!("program {} ({:?})", index + 1, program.label());
-    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
+    let workers = &spec.session.workers;
+    let user = user_of_commands(workers.machine.rights.as_root);
+    frameworks::time_iterations(programs, benchmarks, &wanted, user.as_ref(), workers.timeout)
 }
 
 fn list(names: &[String]) -> Result<u8> {
