@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::suites::{self, BuildInterrupted};
@@ -15,57 +15,62 @@ use record::plan::suite::VariantBuild;
 use render::document::ErrorCode;
 use render::failure::{Quote, code, explain};
 
+/// Why a program has no build or no times.
 #[derive(Debug)]
 pub enum Unmeasured {
     /// The program with this index cannot be built or run.
     Program(usize, String),
     /// ^C or SIGTERM came.
     Interrupted,
+    /// The verb itself failed.
+    Failed(Error),
+}
+
+impl From<Error> for Unmeasured {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure
 /// is attributed to program 0.
-pub fn built(variant: &Variant, top: &Path) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
-    let mut built = match suites::built(std::slice::from_ref(variant), top) {
-        Ok(built) => built,
-        Err(error) if error.is::<BuildInterrupted>() => return Ok(Err(Unmeasured::Interrupted)),
-        Err(error) => {
-            let why = suites::build_failure(&error).ok_or(error)?;
-            return Ok(Err(Unmeasured::Program(0, why)));
-        }
-    };
+pub fn built(variant: &Variant, top: &Path) -> Result<(BuiltRevision, bool), Unmeasured> {
+    let built = suites::built(std::slice::from_ref(variant), top);
+    let mut built = built.map_err(|error| match suites::build_failure(&error) {
+        Some(why) => Unmeasured::Program(0, why),
+        None if error.is::<BuildInterrupted>() => Unmeasured::Interrupted,
+        None => Unmeasured::Failed(error),
+    })?;
     let built = built.pop().context("the variant was not built")?;
     let VariantBuild { variant, directories, git, is_relinked } = built;
     let git = git.context("a checkout has no commit")?;
-    Ok(Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked)))
+    Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
 }
 
-/// `Ok(())` if the session is complete, otherwise the reason. Errors: it failed, and none of its programs is to blame.
-pub fn is_whole(record: &Path, end: SessionEnd) -> Result<Result<(), Unmeasured>> {
+/// Errors: the session is not complete.
+pub fn require_whole(record: &Path, end: SessionEnd) -> Result<(), Unmeasured> {
     match end.reason {
-        EndReason::Complete | EndReason::Decided | EndReason::Precise => Ok(Ok(())),
-        EndReason::Interrupted => Ok(Err(Unmeasured::Interrupted)),
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => Ok(()),
+        EndReason::Interrupted => Err(Unmeasured::Interrupted),
         EndReason::Failed | EndReason::TimedOut | EndReason::RecordFull => {
             let Some(failure) = end.failure else {
                 let shown = record.display();
                 let text = format!("every run took longer than --timeout; they are in {shown}");
-                return Err(ErrorCode::Timeout.error(text));
+                return Err(ErrorCode::Timeout.error(text).into());
             };
             let why = explain(&Assessment::read(record)?.record, &failure, Quote::Step);
-            match failure {
+            Err(match failure {
                 MeasurementFailure::Run { arm, .. }
                 | MeasurementFailure::Start { arm: Some(arm), .. }
                 | MeasurementFailure::Value { arm, .. }
                 | MeasurementFailure::NotCounted { arm, .. }
                 | MeasurementFailure::Worker { arm, .. }
                 | MeasurementFailure::Hook { hook: Hook::Validate, arm, .. } => {
-                    Ok(Err(Unmeasured::Program(arm, why)))
+                    Unmeasured::Program(arm, why)
                 }
-                MeasurementFailure::Survivors(left) => {
-                    Ok(Err(Unmeasured::Program(left.arm as usize, why)))
-                }
-                _ => Err(code(&failure).error(why)),
-            }
+                MeasurementFailure::Survivors(left) => Unmeasured::Program(left.arm as usize, why),
+                _ => code(&failure).error(why).into(),
+            })
         }
     }
 }

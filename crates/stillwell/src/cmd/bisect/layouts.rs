@@ -27,11 +27,12 @@ pub(super) fn observe(
     let n_layouts = measurer.n_layouts();
     for n in [1, n_layouts] {
         for commit in [base, head] {
-            let why = match measurer.relink(&commits[commit], n)? {
+            let why = match measurer.relink(&commits[commit], n) {
                 Ok(true) => continue,
                 Ok(false) => "no link of several object files by cc or ld was seen".to_owned(),
                 Err(Unmeasured::Program(_, why)) => why,
                 Err(Unmeasured::Interrupted) => return Ok(None),
+                Err(Unmeasured::Failed(error)) => return Err(error),
             };
             return told(LayoutFinding::not_relinked(why), 0.0, None);
         }
@@ -40,11 +41,12 @@ pub(super) fn observe(
     let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
     measurer.reseed();
     let pair = [&commits[base], &commits[head]];
-    match measurer.measure_layouts(pair, alpha, record)? {
+    match measurer.measure_layouts(pair, alpha, record) {
         Ok((over, seconds)) => {
             told(LayoutFinding::of(&size, over, n_layouts as usize), seconds, file)
         }
         Err(Unmeasured::Program(_, why)) => told(LayoutFinding::not_relinked(why), 0.0, file),
         Err(Unmeasured::Interrupted) => Ok(None),
+        Err(Unmeasured::Failed(error)) => Err(error),
     }
 }

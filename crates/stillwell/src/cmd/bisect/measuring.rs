@@ -10,7 +10,7 @@ use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run_session::measure_quietly;
-use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use crate::cmd::unmeasured::{Unmeasured, built, require_whole};
 use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use host::Git;
 use measure::clock::monotonic_ns;
@@ -62,53 +62,44 @@ impl<'a> BisectMeasurer<'a> {
     }
 
     /// Builds a commit, or finds its build. Returns the seconds that it took; `None` if it is known already.
-    pub(super) fn build(&mut self, commit: &Commit) -> Result<Result<Option<f64>, Unmeasured>> {
+    pub(super) fn build(&mut self, commit: &Commit) -> Result<Option<f64>, Unmeasured> {
         if self.built.contains_key(&commit.id) {
-            return Ok(Ok(None));
+            return Ok(None);
         }
         if let Some(made_up) = &self.made_up {
             if !made_up.builds(&commit.id)? {
-                return Ok(Err(Unmeasured::Program(0, "it has no times".into())));
+                return Err(Unmeasured::Program(0, "it has no times".into()));
             }
             let git = Git { revision: commit.id.clone(), committed_s: None };
             let revision = BuiltRevision { name: commit.id.clone(), directories: vec![], git };
             self.built.insert(commit.id.clone(), revision);
-            return Ok(Ok(Some(1.0)));
+            return Ok(Some(1.0));
         }
         let began_ns = monotonic_ns();
-        match self.attempt(commit, None)? {
-            Ok((revision, _)) => {
-                if let Some(Err(why)) = self.list(&revision)? {
-                    return Ok(Err(Unmeasured::Program(0, why)));
-                }
-                self.built.insert(commit.id.clone(), revision);
-                let seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
-                Ok(Ok(Some(if seconds < FOUND_S { 0.0 } else { seconds })))
-            }
-            Err(unmeasured) => Ok(Err(unmeasured)),
-        }
+        let (revision, _) = self.attempt(commit, None)?;
+        self.list(&revision)?;
+        self.built.insert(commit.id.clone(), revision);
+        let seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
+        Ok(Some(if seconds < FOUND_S { 0.0 } else { seconds }))
     }
 
     /// Builds a commit in the first `n` link orders. Returns whether its build links anything that has another order.
     /// Errors: the build has no commit.
-    pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<Result<bool, Unmeasured>> {
-        Ok(match self.attempt(commit, Some(n)) {
-            Ok(Ok((revision, is_relinked))) => {
-                if let Some(Err(why)) = self.list(&revision)? {
-                    return Ok(Err(Unmeasured::Program(0, why)));
-                }
-                self.relinked.insert(commit.id.clone(), revision);
-                Ok(is_relinked)
-            }
-            Ok(Err(unmeasured)) => Err(unmeasured),
+    pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<bool, Unmeasured> {
+        let attempt = self.attempt(commit, Some(n)).map_err(|why| match why {
             // Without a compiler in PATH, for example. A confirmed commit stays confirmed.
-            Err(error) => Err(Unmeasured::Program(0, in_words(&error))),
-        })
+            Unmeasured::Failed(error) => Unmeasured::Program(0, in_words(&error)),
+            why => why,
+        });
+        let (revision, is_relinked) = attempt?;
+        self.list(&revision)?;
+        self.relinked.insert(commit.id.clone(), revision);
+        Ok(is_relinked)
     }
 
-    /// Lists the program of a build; `None` if a command is measured.
-    fn list(&mut self, revision: &BuiltRevision) -> Result<Option<Result<(), String>>> {
-        self.program.as_mut().map(|program| program.list(revision)).transpose()
+    /// Lists the program of a build, if no command is measured.
+    fn list(&mut self, revision: &BuiltRevision) -> Result<(), Unmeasured> {
+        self.program.as_mut().map_or(Ok(()), |program| program.list(revision))
     }
 
     /// Checks a commit out and builds it, as it is or in `n` link orders. Returns also whether it was linked in another
@@ -117,7 +108,7 @@ impl<'a> BisectMeasurer<'a> {
         &self,
         commit: &Commit,
         n_orders: Option<u32>,
-    ) -> Result<Result<(BuiltRevision, bool), Unmeasured>> {
+    ) -> Result<(BuiltRevision, bool), Unmeasured> {
         let subject = one_line(&commit.subject);
         let name = format!("{} {subject}", &commit.id[..commit.id.len().min(SHORT)]);
         let named = NamedCommit { name: name.trim_end().to_owned(), id: commit.id.clone() };
@@ -134,7 +125,7 @@ impl<'a> BisectMeasurer<'a> {
         commits: &[&Commit],
         alpha: f64,
         record: PathBuf,
-    ) -> Result<Result<(Vec<Relation>, f64), Unmeasured>> {
+    ) -> Result<(Vec<Relation>, f64), Unmeasured> {
         let built = |commit: &&Commit| {
             self.built.get(&commit.id).cloned().context("a commit is not built yet")
         };
@@ -153,7 +144,7 @@ impl<'a> BisectMeasurer<'a> {
             terms.ending = Ending::AtADifference;
         }
         let found = self.finished(record, &revisions, &terms)?;
-        Ok(found.map(|found| (relations(&found, commits.len(), alpha), seconds_of(&found))))
+        Ok((relations(&found, commits.len(), alpha), seconds_of(&found)))
     }
 
     /// Measures two relinked commits, to the last block. Returns their relation across link orders, and the seconds.
@@ -162,7 +153,7 @@ impl<'a> BisectMeasurer<'a> {
         commits: [&Commit; 2],
         alpha: f64,
         record: PathBuf,
-    ) -> Result<Result<(Relation, f64), Unmeasured>> {
+    ) -> Result<(Relation, f64), Unmeasured> {
         let relinked = |commit: &Commit| {
             self.relinked.get(&commit.id).cloned().context("a commit is not relinked yet")
         };
@@ -176,18 +167,16 @@ impl<'a> BisectMeasurer<'a> {
             ..Terms::default()
         };
         let found = self.finished(record, &revisions, &terms)?;
-        Ok(found.map(|found| {
-            let over = over_layouts(&found.record, n as usize, alpha);
-            let relation = over.map_or(UNKNOWN, |over| Relation {
-                ratio: over.ratio,
-                lo: Some(over.lo),
-                hi: Some(over.hi),
-                alpha,
-                is_different: over.lo > 1.0 || over.hi < 1.0,
-                is_same: false,
-            });
-            (relation, seconds_of(&found))
-        }))
+        let over = over_layouts(&found.record, n as usize, alpha);
+        let relation = over.map_or(UNKNOWN, |over| Relation {
+            ratio: over.ratio,
+            lo: Some(over.lo),
+            hi: Some(over.hi),
+            alpha,
+            is_different: over.lo > 1.0 || over.hi < 1.0,
+            is_same: false,
+        });
+        Ok((relation, seconds_of(&found)))
     }
 
     /// Measures builds in turns, and reads the record.
@@ -196,7 +185,7 @@ impl<'a> BisectMeasurer<'a> {
         record: PathBuf,
         revisions: &[BuiltRevision],
         terms: &Terms<'_>,
-    ) -> Result<Result<Assessment, Unmeasured>> {
+    ) -> Result<Assessment, Unmeasured> {
         let (path, end) = if let Some(program) = &mut self.program {
             program.measure(&record, self.seed, revisions, terms)?
         } else {
@@ -207,10 +196,8 @@ impl<'a> BisectMeasurer<'a> {
             session.script = script.as_ref().map(|file| file.path().to_owned());
             measure_quietly(&session, terms)?
         };
-        match is_whole(&path, end)? {
-            Ok(()) => Assessment::read(&path).map(Ok),
-            Err(why) => Ok(Err(why)),
-        }
+        require_whole(&path, end)?;
+        Ok(Assessment::read(&path)?)
     }
 
     fn session(&self, record: PathBuf) -> RunVerb {

@@ -245,7 +245,7 @@ fn observe(
         Ok(Observation::Failed { commit, why })
     };
     for &commit in &arms {
-        match measurer.build(&commits[commit])? {
+        match measurer.build(&commits[commit]) {
             Ok(None) => {}
             Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
             Err(Unmeasured::Program(_, why)) => {
@@ -253,16 +253,18 @@ fn observe(
                 return Ok(Some(lines));
             }
             Err(Unmeasured::Interrupted) => return Ok(None),
+            Err(Unmeasured::Failed(error)) => return Err(error),
         }
     }
     let record = state.new_record();
     let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
     measurer.reseed();
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
-    match measurer.measure(&of_arms, alpha, record)? {
+    match measurer.measure(&of_arms, alpha, record) {
         Ok((found, seconds)) => add(step.observed(&found, seconds), file),
         Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
         Err(Unmeasured::Interrupted) => return Ok(None),
+        Err(Unmeasured::Failed(error)) => return Err(error),
     }
     Ok(Some(lines))
 }
@@ -285,7 +287,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     }
     let mut measurer = BisectMeasurer::new(verb, &place, verb.seed.map_or_else(drawn_seed, Ok)?)?;
     for (arm, commit) in commits.iter().enumerate() {
-        match measurer.build(commit)? {
+        match measurer.build(commit) {
             Ok(_) => {}
             Err(Unmeasured::Program(_, why)) if arm > 0 => bail!("the end {}: {why}", words[arm]),
             Err(Unmeasured::Program(_, why)) => {
@@ -293,12 +295,13 @@ fn step(verb: &BisectVerb) -> Result<u8> {
                 return Ok(SKIP);
             }
             Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
+            Err(Unmeasured::Failed(error)) => return Err(error),
         }
     }
     let rules = rules_of(verb)?;
     let arms: Vec<_> = commits.iter().collect();
     let record = new_path(&host::local_time::now())?;
-    let relations = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record)? {
+    let relations = match measurer.measure(&arms, rules.alpha / STEPS_USUAL, record) {
         Ok((relations, _)) => relations,
         Err(Unmeasured::Program(0, why)) => {
             print(&format!("HEAD cannot be measured: {why}\n"))?;
@@ -306,6 +309,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
         }
         Err(Unmeasured::Program(arm, why)) => bail!("the end {}: {why}", words[arm]),
         Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
+        Err(Unmeasured::Failed(error)) => return Err(error),
     };
     let [of_old, of_new] = [0, 1].map(|at| relations[at].inverse());
     let told = search::bisection::answer(&of_old, &of_new, rules.margin);

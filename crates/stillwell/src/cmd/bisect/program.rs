@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::bench;
 use crate::cmd::program_sessions::bench_verb;
+use crate::cmd::unmeasured::Unmeasured;
 use crate::session::SessionEnd;
 use model::spec::{BenchVerb, BisectVerb};
 use model::values::Percent;
@@ -36,8 +37,8 @@ impl ProgramMeasurer {
         Ok(Some(Self { verb: bench, listed: HashMap::new() }))
     }
 
-    /// Lists the program of a build. Both errors are those of [`bench::listed_at`].
-    pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<Result<(), String>> {
+    /// Lists the program of a build.
+    pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<(), Unmeasured> {
         let programs = self.programs(std::slice::from_ref(revision))?;
         let found = bench::listed_at(&self.verb, &programs[0])?;
         let name = self.verb.spec.benchmark.first().map_or("", String::as_str);
@@ -45,9 +46,9 @@ impl ProgramMeasurer {
             let found = listed.into_iter().find(|it| it.name == name);
             found.ok_or_else(|| format!("it has no benchmark {name:?}"))
         });
-        Ok(wanted.map(|listed| {
-            self.listed.insert(revision.git.revision.clone(), listed);
-        }))
+        let wanted = wanted.map_err(|why| Unmeasured::Program(0, why))?;
+        self.listed.insert(revision.git.revision.clone(), wanted);
+        Ok(())
     }
 
     fn programs(&self, revisions: &[BuiltRevision]) -> Result<Vec<Arm>> {

@@ -104,10 +104,11 @@ fn measured(
     let length = verb.runs.map_or(SessionLength::Budget, SessionLength::Blocks);
     let budget = verb.budget.unwrap_or(work.options.budget);
     let record = work.folder.new_record();
-    let found = match measurer.measure(&[&from, &to], length, budget, record)? {
+    let found = match measurer.measure(&[&from, &to], length, budget, record) {
         Ok(found) => found,
         Err(Unmeasured::Interrupted) => return Ok(None),
         Err(Unmeasured::Program(_, why)) => bail!("a program of the campaign fails: {why}"),
+        Err(Unmeasured::Failed(error)) => return Err(error),
     };
     let gain = found
         .gains

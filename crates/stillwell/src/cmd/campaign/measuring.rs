@@ -12,7 +12,7 @@ use crate::cmd::fair_play::{FairPlay, Side};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run_session::measure_quietly;
 use crate::cmd::suite_commands::{SuiteCommands, prefixed};
-use crate::cmd::unmeasured::{Unmeasured, built, is_whole};
+use crate::cmd::unmeasured::{Unmeasured, built, require_whole};
 use crate::session::unfit;
 use analysis::trial::TrialOutcome;
 use analysis::{Comparison, Evidence, PairedTest, trial_outcome};
@@ -80,35 +80,25 @@ impl<'a> CampaignMeasurer<'a> {
     }
 
     /// Builds a program or finds its build. With `--program` it also lists the benchmarks.
-    pub(super) fn build(
-        &self,
-        name: &str,
-        program: &Program,
-    ) -> Result<Result<Runnable, Unmeasured>> {
-        let mut runnable = match self.checked_out(name, program)? {
-            Ok(runnable) => runnable,
-            Err(why) => return Ok(Err(why)),
-        };
+    pub(super) fn build(&self, name: &str, program: &Program) -> Result<Runnable, Unmeasured> {
+        let mut runnable = self.checked_out(name, program)?;
         if self.options.new.program.is_some() {
-            match self.list(&runnable)? {
-                Ok(listed) => runnable.listed = listed,
-                Err(why) => return Ok(Err(Unmeasured::Program(0, why))),
-            }
+            runnable.listed = self.list(&runnable)?;
         }
-        Ok(Ok(runnable))
+        Ok(runnable)
     }
 
-    fn checked_out(&self, name: &str, program: &Program) -> Result<Result<Runnable, Unmeasured>> {
+    fn checked_out(&self, name: &str, program: &Program) -> Result<Runnable, Unmeasured> {
         let (name, program) = (name.to_owned(), program.clone());
         let bare = Runnable { name, program, built: None, listed: Vec::new() };
         let Some((commit, place)) = bare.program.commit.as_ref().zip(self.place.as_ref()) else {
-            return Ok(Ok(bare));
+            return Ok(bare);
         };
         let short = &commit[..commit.len().min(SHORT)];
         let named = NamedCommit { name: format!("{} ({short})", bare.name), id: commit.clone() };
         let variant = place.variant(&named, self.options.new.build.as_deref());
-        let found = built(&variant, &place.top)?;
-        Ok(found.map(|(built, _)| Runnable { built: Some(built), ..bare }))
+        let (revision, _) = built(&variant, &place.top)?;
+        Ok(Runnable { built: Some(revision), ..bare })
     }
 
     /// Measures programs in turns. The first is the accepted state. With three, the second is the reference for both
@@ -119,7 +109,7 @@ impl<'a> CampaignMeasurer<'a> {
         length: SessionLength,
         budget: TimeSpan,
         record: PathBuf,
-    ) -> Result<Result<MeasuredSession, Unmeasured>> {
+    ) -> Result<MeasuredSession, Unmeasured> {
         // Another seed for the next session.
         self.seed = self.seed.wrapping_add(1) & 0xffff_ffff;
         let made_up = self.made_up(programs)?;
@@ -144,13 +134,11 @@ impl<'a> CampaignMeasurer<'a> {
         } else {
             measure_quietly(&verb, &terms)?
         };
-        if let Err(why) = is_whole(&path, end)? {
-            return Ok(Err(match why {
-                // Each benchmark has an arm of each program.
-                Unmeasured::Program(arm, why) => Unmeasured::Program(arm % programs.len(), why),
-                Unmeasured::Interrupted => why,
-            }));
-        }
+        require_whole(&path, end).map_err(|why| match why {
+            // Each benchmark has an arm of each program.
+            Unmeasured::Program(arm, why) => Unmeasured::Program(arm % programs.len(), why),
+            why => why,
+        })?;
         let mut audit = AuditReport::default();
         if let Some(fair) = &fair {
             audit = fair.verdict(&path)?;
@@ -165,7 +153,7 @@ impl<'a> CampaignMeasurer<'a> {
                 }
             }
         }
-        measured_session(path, programs.len(), audit).map(Ok)
+        Ok(measured_session(path, programs.len(), audit)?)
     }
 
     /// The made-up times of a session, for tests.

@@ -28,30 +28,26 @@ pub(super) fn benchmarks(
         return Ok(Vec::new());
     }
     let measurer = CampaignMeasurer::new(options, place, 0);
-    match measurer.build("beginning", original)? {
+    match measurer.build("beginning", original) {
         Ok(runnable) => names(&options.new.only, &[runnable.listed]),
         Err(Unmeasured::Program(_, why)) => bail!("{why}"),
         Err(Unmeasured::Interrupted) => bail!("interrupted"),
+        Err(Unmeasured::Failed(error)) => Err(error),
     }
 }
 
 impl CampaignMeasurer<'_> {
-    /// The deciding benchmarks of a program; all before there are any. Both errors are those of [`bench::listed_at`].
-    pub(super) fn list(
-        &self,
-        runnable: &Runnable,
-    ) -> Result<Result<Vec<ProgramBenchmark>, String>> {
+    /// The deciding benchmarks of a program; all before there are any.
+    pub(super) fn list(&self, runnable: &Runnable) -> Result<Vec<ProgramBenchmark>, Unmeasured> {
         let verb = self.bench(&[runnable], self.options.budget)?;
-        let found = bench::listed_at(&verb, &arms(&verb, &[runnable])?[0])?;
-        let lacks = |listed: &Vec<ProgramBenchmark>| {
-            let has = |name: &&String| listed.iter().any(|it| it.name == **name);
-            self.options.benchmarks.iter().find(|name| !has(name)).cloned()
-        };
-        Ok(found.and_then(|listed| match lacks(&listed) {
-            // Without its slowest benchmark a program would seem faster.
-            Some(name) => Err(format!("it has no benchmark {name:?}")),
-            None => Ok(listed),
-        }))
+        let failed = |why: String| Unmeasured::Program(0, why);
+        let listed = bench::listed_at(&verb, &arms(&verb, &[runnable])?[0])?.map_err(failed)?;
+        let is_missing = |name: &&String| !listed.iter().any(|it| it.name == **name);
+        // Without its slowest benchmark a program would seem faster.
+        if let Some(name) = self.options.benchmarks.iter().find(is_missing) {
+            return Err(failed(format!("it has no benchmark {name:?}")));
+        }
+        Ok(listed)
     }
 
     fn bench(&self, runnables: &[&Runnable], budget: TimeSpan) -> Result<BenchVerb> {

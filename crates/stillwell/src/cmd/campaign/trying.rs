@@ -166,7 +166,7 @@ impl Trying {
         level: f64,
     ) -> Result<AttemptEnd> {
         let campaign = &work.campaign;
-        let attempt = match measurer.build(name, program)? {
+        let attempt = match measurer.build(name, program) {
             Ok(runnable) => runnable,
             Err(why) => return self.unmeasured(why, 0),
         };
@@ -176,7 +176,7 @@ impl Trying {
             .transpose()?;
         let stage = level_of_each(level);
         let length = SessionLength::Trial { level: stage };
-        let trial = match self.session(work, measurer, &[&current, &attempt], length)? {
+        let trial = match self.session(work, measurer, &[&current, &attempt], length) {
             Ok(measured) => measured,
             Err(why) => return self.unmeasured(why, 1),
         };
@@ -195,7 +195,7 @@ impl Trying {
         let mut programs = vec![&current, &attempt];
         programs.extend(&original);
         let length = SessionLength::Blocks(confirmation_blocks(&gain));
-        let fresh = match self.session(work, measurer, &programs, length)? {
+        let fresh = match self.session(work, measurer, &programs, length) {
             Ok(measured) => measured,
             Err(why) => return self.unmeasured(why, 1),
         };
@@ -229,12 +229,14 @@ impl Trying {
         measurer: &mut CampaignMeasurer<'_>,
         programs: &[&Runnable],
         length: SessionLength,
-    ) -> Result<Result<MeasuredSession, Unmeasured>> {
+    ) -> Result<MeasuredSession, Unmeasured> {
         let record = work.folder.new_record();
-        let measured = measurer.measure(programs, length, self.budget, record.clone())?;
-        self.records.push(file_name(&record));
-        self.is_spent |= has_block(&record);
-        Ok(measured)
+        let measured = measurer.measure(programs, length, self.budget, record.clone());
+        if !matches!(measured, Err(Unmeasured::Failed(_))) {
+            self.records.push(file_name(&record));
+            self.is_spent |= has_block(&record);
+        }
+        measured
     }
 
     /// The reason to reject an attempt whose runs were not fair. Keeps the rules that cannot be checked.
@@ -256,6 +258,7 @@ impl Trying {
                 Ok(AttemptEnd::bare(AttemptAnswer::Rejected, AnswerReason::Failed { message }))
             }
             Unmeasured::Program(_, why) => bail!("the accepted state fails: {why}"),
+            Unmeasured::Failed(error) => Err(error),
         }
     }
 
@@ -282,9 +285,10 @@ pub(super) fn built(
     name: &str,
     program: &Program,
 ) -> Result<Runnable> {
-    match measurer.build(name, program)? {
+    match measurer.build(name, program) {
         Ok(runnable) => Ok(runnable),
         Err(Unmeasured::Program(_, why)) => bail!("the {name} program cannot be built: {why}"),
         Err(Unmeasured::Interrupted) => bail!("interrupted"),
+        Err(Unmeasured::Failed(error)) => Err(error),
     }
 }
