@@ -5,8 +5,9 @@ mod visits;
 use anyhow::{Result, bail, ensure};
 use rustix::process::geteuid;
 
-use crate::cmd::advise::visits::{AdviceSession, Unvisited};
+use crate::cmd::advise::visits::AdviceSession;
 use crate::cmd::print::print;
+use crate::cmd::unmeasured::Unmeasured;
 use crate::session::drawn_seed;
 use analysis::advice::{worth, worth_taking};
 use host::guardian::Guardian;
@@ -108,11 +109,12 @@ fn try_out(
     missing: &mut Vec<MissingStep>,
 ) -> Result<bool> {
     for step in untried {
-        match session.try_out(&step)? {
+        match session.try_out(&step) {
             Ok(()) => steps.push(step),
-            Err(Unvisited::Interrupted) => return Ok(false),
-            Err(Unvisited::Failed(why)) if step.changes.is_empty() => bail!("{why}"),
-            Err(Unvisited::Failed(why)) => missing.push(MissingStep { name: step.name, why }),
+            Err(Unmeasured::Interrupted) => return Ok(false),
+            Err(Unmeasured::Program(_, why)) if step.changes.is_empty() => bail!("{why}"),
+            Err(Unmeasured::Program(_, why)) => missing.push(MissingStep { name: step.name, why }),
+            Err(Unmeasured::Failed(error)) => return Err(error),
         }
     }
     Ok(true)

@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use stats::Stream;
 use tempfile::TempDir;
 
 use crate::cmd::print::bar;
 use crate::cmd::run_session::measure_quietly;
+use crate::cmd::unmeasured::Unmeasured;
 use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
 use measure::clock::monotonic_ns;
@@ -36,13 +37,6 @@ const BLOCKS_MIN: u64 = 12;
 const BLOCKS_MAX: u64 = 60;
 /// Separates the random stream of the order from others.
 const ORDER_STREAM: u64 = 0x6a09_e667_f3bc_c908;
-
-/// Why a visit has no times.
-pub enum Unvisited {
-    /// The step is not possible here, with the reason.
-    Failed(String),
-    Interrupted,
-}
 
 pub struct AdviceSession<'a> {
     verb: &'a SystemAdvise,
@@ -77,15 +71,11 @@ impl<'a> AdviceSession<'a> {
     }
 
     /// Takes a step once, to see whether it works and how long it takes.
-    pub fn try_out(&mut self, step: &AdviceStep) -> Result<Result<(), Unvisited>> {
+    pub fn try_out(&mut self, step: &AdviceStep) -> Result<(), Unmeasured> {
         let is_first = step.changes.is_empty();
         let started_ns = monotonic_ns();
         let visit = self.visit(step, 0, if is_first { TRIAL_RUNS } else { 2 })?;
         let took_ns = monotonic_ns() - started_ns;
-        let visit = match visit {
-            Ok(visit) => visit,
-            Err(why) => return Ok(Err(why)),
-        };
         let longest_ns = visit.times_ns.iter().copied().fold(0.0, f64::max) as u64;
         if is_first {
             self.run_ns = longest_ns.max(1);
@@ -93,7 +83,7 @@ impl<'a> AdviceSession<'a> {
         // The warm-up is a run too.
         let n_runs = visit.times_ns.len() as u64 + 1;
         self.beside_ns.push(took_ns.saturating_sub(n_runs * longest_ns));
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Decides how many runs a visit has and how many blocks there are.
@@ -133,13 +123,14 @@ impl<'a> AdviceSession<'a> {
             self.stream.shuffle(&mut order);
             let mut block: Vec<Option<AdviceVisit>> = vec![None; steps.len()];
             for (place, step) in order.into_iter().enumerate() {
-                match self.visit(&steps[step], place, self.n_runs)? {
+                match self.visit(&steps[step], place, self.n_runs) {
                     Ok(visit) => block[step] = Some(visit),
-                    Err(Unvisited::Interrupted) => {
+                    Err(Unmeasured::Interrupted) => {
                         bar.finish_and_clear();
                         return Ok(true);
                     }
-                    Err(Unvisited::Failed(why)) => anyhow::bail!("{}: {why}", steps[step].name),
+                    Err(Unmeasured::Program(_, why)) => bail!("{}: {why}", steps[step].name),
+                    Err(Unmeasured::Failed(error)) => return Err(error),
                 }
             }
             for (visits, visit) in self.visits.iter_mut().zip(block) {
@@ -157,10 +148,10 @@ impl<'a> AdviceSession<'a> {
         step: &AdviceStep,
         place: usize,
         n_runs: u32,
-    ) -> Result<Result<AdviceVisit, Unvisited>> {
-        let failed = |why: String| Ok(Err(Unvisited::Failed(why)));
+    ) -> Result<AdviceVisit, Unmeasured> {
+        let failed = |why: String| Unmeasured::Program(0, why);
         if self.interrupt.take() {
-            return Ok(Err(Unvisited::Interrupted));
+            return Err(Unmeasured::Interrupted);
         }
         let path = self.directory.path().join("visit.swell");
         let verb = self.run_verb(step, n_runs, path.clone());
@@ -170,25 +161,23 @@ impl<'a> AdviceSession<'a> {
         let end = match measured {
             Ok((_, end)) => end,
             // ^C came while the guardian tuned.
-            Err(_) if self.interrupt.take() => return Ok(Err(Unvisited::Interrupted)),
-            Err(error) => return failed(in_words(&error)),
+            Err(_) if self.interrupt.take() => return Err(Unmeasured::Interrupted),
+            Err(error) => return Err(failed(in_words(&error))),
         };
         if end.reason == EndReason::Interrupted || self.interrupt.take() {
-            return Ok(Err(Unvisited::Interrupted));
+            return Err(Unmeasured::Interrupted);
         }
         let record = record?;
         if let Some(failure) = &end.failure {
-            return failed(explain_failure(&record, failure, Quote::Here));
+            return Err(failed(explain_failure(&record, failure, Quote::Here)));
         }
         let needs_shield = step.changes.contains(&StepChange::Shield);
         let isolation = record.header.isolation.as_ref();
         if needs_shield && !isolation.is_some_and(|it| it.how.is_shield()) {
-            return failed(no_shield(isolation));
+            return Err(failed(no_shield(isolation)));
         }
-        match times(&record, place, self.verb.clock.unwrap_or_default()) {
-            Some(visit) => Ok(Ok(visit)),
-            None => failed("its runs have no times".into()),
-        }
+        let visit = times(&record, place, self.verb.clock.unwrap_or_default());
+        visit.ok_or_else(|| failed("its runs have no times".into()))
     }
 
     /// The options of a visit's session.
