@@ -1,13 +1,11 @@
 //! A confirmed commit and its parent in several link orders.
 
-use anyhow::Result;
-
 use crate::cmd::bisect::measuring::BisectMeasurer;
 use crate::cmd::bisect::state::{BisectState, ObservedLine};
 use crate::cmd::unmeasured::Unmeasured;
 use search::bisection::{BisectSearch, LayoutFinding, Observation};
 
-/// Builds both in several link orders, and measures them in turns. `None` after ^C.
+/// Builds both in several link orders, and measures them in turns. Errors: ^C came.
 pub(super) fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,
@@ -15,13 +13,13 @@ pub(super) fn observe(
     base: usize,
     head: usize,
     alpha: f64,
-) -> Result<Option<Vec<ObservedLine>>> {
+) -> Result<Vec<ObservedLine>, Unmeasured> {
     let commits = search.graph().commits();
     let found = search.outcome().culprits.iter().find(|it| it.head == head);
-    let Some(size) = found.map(|it| it.size) else { return Ok(Some(Vec::new())) };
+    let Some(size) = found.map(|it| it.size) else { return Ok(Vec::new()) };
     let told = |found, seconds, record| {
         let observation = Observation::Layouts { head, found, seconds };
-        Ok(Some(vec![ObservedLine { observation, record }]))
+        Ok(vec![ObservedLine { observation, record }])
     };
     // One build of each shows whether there are other orders at all.
     let n_layouts = measurer.n_layouts();
@@ -31,8 +29,7 @@ pub(super) fn observe(
                 Ok(true) => continue,
                 Ok(false) => "no link of several object files by cc or ld was seen".to_owned(),
                 Err(Unmeasured::Program(_, why)) => why,
-                Err(Unmeasured::Interrupted) => return Ok(None),
-                Err(Unmeasured::Failed(error)) => return Err(error),
+                Err(why) => return Err(why),
             };
             return told(LayoutFinding::not_relinked(why), 0.0, None);
         }
@@ -46,7 +43,6 @@ pub(super) fn observe(
             told(LayoutFinding::of(&size, over, n_layouts as usize), seconds, file)
         }
         Err(Unmeasured::Program(_, why)) => told(LayoutFinding::not_relinked(why), 0.0, file),
-        Err(Unmeasured::Interrupted) => Ok(None),
-        Err(Unmeasured::Failed(error)) => Err(error),
+        Err(why) => Err(why),
     }
 }

@@ -134,11 +134,10 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         let observed = observe(&mut measurer, &state, &search, &step);
         let is_interrupted = interrupt.take();
         let lines = match observed {
-            Ok(Some(lines)) => lines,
-            Ok(None) => return interrupted(&state.directory, &search, answer),
+            Ok(lines) => lines,
+            Err(Unmeasured::Failed(error)) if !is_interrupted => return Err(error),
             // A terminal sends ^C to git as well.
-            Err(_) if is_interrupted => return interrupted(&state.directory, &search, answer),
-            Err(error) => return Err(error),
+            Err(_) => return interrupted(&state.directory, &search, answer),
         };
         for line in lines {
             // It also goes to a program that is being listed, whose failure then says nothing about the commit.
@@ -218,17 +217,17 @@ fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -
     Ok(exit_code::INTERRUPTED)
 }
 
-/// Takes a step: builds what it needs, then measures. `None` after ^C.
+/// Takes a step: builds what it needs, then measures. Errors: ^C came, or an end of the search cannot be measured.
 fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,
     search: &BisectSearch,
     step: &SearchStep,
-) -> Result<Option<Vec<ObservedLine>>> {
+) -> Result<Vec<ObservedLine>, Unmeasured> {
     if let SearchStep::Layouts { base, head, alpha } = *step {
         return layouts::observe(measurer, state, search, base, head, alpha);
     }
-    let Some((arms, alpha)) = step.compared() else { return Ok(Some(Vec::new())) };
+    let Some((arms, alpha)) = step.compared() else { return Ok(Vec::new()) };
     let commits = search.graph().commits();
     let mut lines = Vec::new();
     let mut add = |observation, record| lines.push(ObservedLine { observation, record });
@@ -250,10 +249,9 @@ fn observe(
             Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
             Err(Unmeasured::Program(_, why)) => {
                 add(failed(commit, why)?, None);
-                return Ok(Some(lines));
+                return Ok(lines);
             }
-            Err(Unmeasured::Interrupted) => return Ok(None),
-            Err(Unmeasured::Failed(error)) => return Err(error),
+            Err(why) => return Err(why),
         }
     }
     let record = state.new_record();
@@ -263,10 +261,9 @@ fn observe(
     match measurer.measure(&of_arms, alpha, record) {
         Ok((found, seconds)) => add(step.observed(&found, seconds), file),
         Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
-        Err(Unmeasured::Interrupted) => return Ok(None),
-        Err(Unmeasured::Failed(error)) => return Err(error),
+        Err(why) => return Err(why),
     }
-    Ok(Some(lines))
+    Ok(lines)
 }
 
 /// One step of `git bisect run`: HEAD with both ends in the same blocks.
