@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow};
 use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::exports::by_suffix;
 use crate::cmd::frameworks::KnownPrograms;
+use crate::cmd::unmeasured::Unmeasured;
 use crate::cmd::{frameworks, pyperf, revisions, suites};
 use crate::session::{
     Guard, Opening, Session, SessionEnd, instruction_counters, surroundings, told_gap,
@@ -111,12 +112,13 @@ fn listed(
     })
 }
 
-/// The benchmarks of a program. The inner error is about this program; the outer one means that no program can start.
-pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Result<Vec<ProgramBenchmark>, String>> {
+/// The benchmarks of a program of another verb, which decides what its failure means.
+pub fn listed_at(verb: &BenchVerb, program: &Arm) -> Result<Vec<ProgramBenchmark>, Unmeasured> {
     let user = user_of_commands(verb.spec.session.workers.machine.rights.as_root);
     let mut maker = WorkerFactory::new(None, user)?;
     let listed = listed(&verb.spec, std::slice::from_ref(program), &mut maker);
-    Ok(listed.map(|found| found.concat()).map_err(|error| in_words(&error)))
+    let listed = listed.map_err(|error| Unmeasured::Program(0, in_words(&error)))?;
+    Ok(listed.concat())
 }
 
 /// Measures listed benchmarks, and shows only progress. Returns the record and the end of the session.

@@ -40,14 +40,11 @@ impl ProgramMeasurer {
     /// Lists the program of a build.
     pub(super) fn list(&mut self, revision: &BuiltRevision) -> Result<(), Unmeasured> {
         let programs = self.programs(std::slice::from_ref(revision))?;
-        let found = bench::listed_at(&self.verb, &programs[0])?;
+        let listed = bench::listed_at(&self.verb, &programs[0])?;
         let name = self.verb.spec.benchmark.first().map_or("", String::as_str);
-        let wanted = found.and_then(|listed| {
-            let found = listed.into_iter().find(|it| it.name == name);
-            found.ok_or_else(|| format!("it has no benchmark {name:?}"))
-        });
-        let wanted = wanted.map_err(|why| Unmeasured::Program(0, why))?;
-        self.listed.insert(revision.git.revision.clone(), wanted);
+        let wanted = listed.into_iter().find(|it| it.name == name);
+        let missing = || Unmeasured::Program(0, format!("it has no benchmark {name:?}"));
+        self.listed.insert(revision.git.revision.clone(), wanted.ok_or_else(missing)?);
         Ok(())
     }
 

@@ -40,12 +40,11 @@ impl CampaignMeasurer<'_> {
     /// The deciding benchmarks of a program; all before there are any.
     pub(super) fn list(&self, runnable: &Runnable) -> Result<Vec<ProgramBenchmark>, Unmeasured> {
         let verb = self.bench(&[runnable], self.options.budget)?;
-        let failed = |why: String| Unmeasured::Program(0, why);
-        let listed = bench::listed_at(&verb, &arms(&verb, &[runnable])?[0])?.map_err(failed)?;
+        let listed = bench::listed_at(&verb, &arms(&verb, &[runnable])?[0])?;
         let is_missing = |name: &&String| !listed.iter().any(|it| it.name == **name);
         // Without its slowest benchmark a program would seem faster.
         if let Some(name) = self.options.benchmarks.iter().find(is_missing) {
-            return Err(failed(format!("it has no benchmark {name:?}")));
+            return Err(Unmeasured::Program(0, format!("it has no benchmark {name:?}")));
         }
         Ok(listed)
     }
