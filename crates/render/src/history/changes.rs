@@ -15,11 +15,10 @@ use crate::{Styles, uncertain};
 use analysis::verdict::Verdict;
 use analysis::{LEVEL_MIN, RatioInterval};
 use search::bisection::LayoutVerdict;
-use search::history::BenchmarkResult;
 use search::history::commits::CommitRange;
-use search::history::culprits::StoredCulprit;
 use search::history::detection::NearestChange;
 use search::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
+use search::history::{BenchmarkResult, StoredCulprit};
 
 /// A change with its series and the commits that may have caused it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

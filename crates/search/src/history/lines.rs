@@ -14,8 +14,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::history::culprits::StoredCulprit;
-use crate::history::{BenchmarkResult, RecordOrigin};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredCulprit};
 use host::user_files::{UserDirectory, directory_of};
 
 const START: &str = "{\"format\":\"stillwell-history\",\"version\":1}\n";

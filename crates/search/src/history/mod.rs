@@ -3,13 +3,11 @@
 //! `extract` makes the results of a record, `store` keeps them in the `lines` of a file, `session` finds the records of
 //! one session. `detection` puts results in `series` and finds the changes; `relative` first removes the common
 //! movement of a machine, on request. `concurrent` counts the other series that changed at the same time. `nearest`
-//! says what a history without a change could have shown. `commits` executes git, `culprits` keeps the commits that
-//! searches found, `chart` makes the data of a page.
+//! says what a history without a change could have shown. `commits` executes git, `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;
 mod concurrent;
-pub mod culprits;
 pub mod detection;
 pub mod extract;
 #[cfg(any(test, feature = "fixtures"))]
@@ -22,7 +20,10 @@ pub mod store;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::bisection::LayoutVerdict;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct BenchmarkResult {
@@ -65,4 +66,29 @@ pub struct StoredResult {
     pub origin: Arc<RecordOrigin>,
     #[serde(flatten)]
     pub result: BenchmarkResult,
+}
+
+/// A commit that a search found.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, JsonSchema)]
+pub struct StoredCulprit {
+    /// The benchmark that was measured.
+    pub benchmark: String,
+    /// The ends of the search.
+    pub good: String,
+    pub bad: String,
+    /// The commit, and the ancestor that it was confirmed against.
+    pub head: String,
+    pub base: String,
+    /// The first line of the commit message.
+    pub subject: String,
+    /// Number of candidate commits: more than 1 if the others cannot be built.
+    pub n_commits: usize,
+    /// The commit against its parent: above 1 is slower.
+    pub ratio: f64,
+    pub lo: Option<f64>,
+    pub hi: Option<f64>,
+    /// The result of other link orders; `None` if they were not asked for.
+    pub layout: Option<LayoutVerdict>,
+    /// When it was found, seconds since 1970.
+    pub found_s: i64,
 }

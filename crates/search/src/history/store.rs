@@ -13,10 +13,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use formats::unpacked;
 use sha2::{Digest as _, Sha256};
 
-use crate::history::culprits::StoredCulprit;
 use crate::history::lines::{self, HistoryLine, LineEnd, StoredRecord};
 use crate::history::session::{SessionKey, StateOrder, hex};
-use crate::history::{BenchmarkResult, RecordOrigin, StoredResult};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredCulprit, StoredResult};
 use host::open_regular;
 
 #[derive(Debug)]

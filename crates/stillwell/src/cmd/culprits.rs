@@ -13,11 +13,10 @@ use model::words::in_words;
 use record::Record;
 use record::plan::{Arm, ValueReader, ValueSource};
 use render::history::SeriesChange;
-use search::history::StoredResult;
 use search::history::commits::Commits;
-use search::history::culprits::StoredCulprit;
 use search::history::series::Series;
 use search::history::store::HistoryStore;
+use search::history::{StoredCulprit, StoredResult};
 
 /// The changes of all series with their suspected commits, and those that searches found.
 pub fn changed<'a>(

@@ -9,9 +9,8 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::step_directory::{StepDirectory, StepFiles, StepManifest};
 use model::spec::BisectVerb;
 use search::bisection::{BisectSearch, Commit, Culprit, Observation};
-use search::history::culprits::StoredCulprit;
-use search::history::extract;
 use search::history::store::HistoryStore;
+use search::history::{StoredCulprit, extract};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BisectManifest {
