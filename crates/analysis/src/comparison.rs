@@ -257,6 +257,11 @@ impl RatioInterval {
         Self::of_logs(theta.clamp(interval.lo, interval.hi), interval)
     }
 
+    /// The ends of the interval, without one that is not bounded.
+    pub fn ends(self) -> [Option<f64>; 2] {
+        [self.lo, self.hi].map(|end| Some(end).filter(|end| end.is_finite() && *end > 0.0))
+    }
+
     /// The interval of the log ratio.
     pub fn logs(self) -> Interval {
         Interval { lo: self.lo.ln(), hi: self.hi.ln() }

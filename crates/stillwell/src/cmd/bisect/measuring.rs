@@ -243,13 +243,13 @@ fn seconds_of(assessment: &Assessment) -> f64 {
 /// pass `alpha` as well; its `q` is its plain p-value.
 fn relation_of(paired: &PairedTest, alpha: f64) -> Relation {
     let ratio = paired.net_ratio.unwrap_or(paired.ratio);
-    let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
+    let [lo, hi] = ratio.ends();
     let is_clearest = paired.alpha <= alpha * (1.0 + 1e-9);
     let is_different = paired.decision == PairedDecision::Different;
     Relation {
         ratio: ratio.ratio,
-        lo: end(ratio.lo),
-        hi: end(ratio.hi),
+        lo,
+        hi,
         alpha: paired.alpha,
         is_different: is_different && (is_clearest || paired.q <= alpha),
         is_same: paired.decision == PairedDecision::Same,

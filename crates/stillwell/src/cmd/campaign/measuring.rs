@@ -276,19 +276,10 @@ fn measured_session(
 fn gain_of(comparison: &Comparison) -> Option<Gain> {
     let Evidence::Paired(paired) = &comparison.evidence else { return None };
     let PairedTest { alpha, p, n_pairs, .. } = *paired;
-    let end = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
-    let (ratio, mean) = (paired.net_ratio.unwrap_or(paired.ratio), paired.mean_ratio);
-    Some(Gain {
-        ratio: ratio.ratio,
-        lo: end(ratio.lo),
-        hi: end(ratio.hi),
-        alpha,
-        p,
-        mean: mean.ratio,
-        mean_hi: end(mean.hi),
-        mean_lo: end(mean.lo),
-        n_pairs,
-    })
+    let (gain, mean) = (paired.net_ratio.unwrap_or(paired.ratio), paired.mean_ratio);
+    let ([lo, hi], [mean_lo, mean_hi]) = (gain.ends(), mean.ends());
+    let (ratio, mean) = (gain.ratio, mean.ratio);
+    Some(Gain { ratio, lo, hi, alpha, p, mean, mean_hi, mean_lo, n_pairs })
 }
 
 pub(super) fn file_name(record: &Path) -> String {
