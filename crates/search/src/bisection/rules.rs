@@ -58,17 +58,13 @@ const CONFIRMATIONS: f64 = 3.0 / 8.0;
 pub struct ErrorBudget {
     alpha: f64,
     /// Probes that a search without surprises needs.
-    n_usual: u32,
+    pub n_usual: u32,
 }
 
 impl ErrorBudget {
     pub fn new(alpha: f64, n_commits: usize) -> Self {
         let n_halvings = usize::BITS - n_commits.max(1).leading_zeros();
         Self { alpha, n_usual: n_halvings + 2 }
-    }
-
-    pub fn n_usual(&self) -> u32 {
-        self.n_usual
     }
 
     /// For the comparison of a segment's ends, after `n` others.
@@ -100,7 +96,7 @@ mod tests {
     #[test]
     fn all_steps_together_have_at_most_alpha() {
         let budget = ErrorBudget::new(0.01, 1024);
-        assert_eq!(budget.n_usual(), 13);
+        assert_eq!(budget.n_usual, 13);
         let sum: f64 =
             (0..900).map(|n| budget.ends(n) + budget.probe(n) + budget.confirmation(n)).sum();
         assert!(sum <= 0.01 * (1.0 + 1e-9) && sum > 0.0099, "{sum}");

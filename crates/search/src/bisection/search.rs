@@ -242,7 +242,7 @@ impl BisectSearch {
     /// Whether nothing is left to do in a segment whose ends differ.
     fn is_stuck(&self, segment: &Segment) -> bool {
         let is_unconfirmed = segment.n_unconfirmed >= UNCONFIRMED_MAX;
-        let n_probes_max = 6 * self.budget.n_usual() * self.n_segments;
+        let n_probes_max = 6 * self.budget.n_usual * self.n_segments;
         let is_over = self.outcome.n_probes >= n_probes_max;
         segment.size.is_some()
             && (is_unconfirmed
