@@ -96,18 +96,8 @@ impl KeptSuite {
 }
 
 impl SuiteCommands {
-    /// Each command, and before it its directory.
-    pub fn placed(&self) -> impl Iterator<Item = (&str, &str)> {
-        let directory = |at: usize| {
-            let own = self.programs[at % self.programs.len()].directories.first();
-            own.unwrap_or(&self.directory)
-        };
-        let commands = self.spec.commands.iter().enumerate();
-        commands.map(move |(at, command)| (&**command, &**directory(at)))
-    }
-
-    /// The place of each command. The start of a shell is in the times of all: nothing can be subtracted from a geometric
-    /// mean.
+    /// The place of each command, with at least one directory. The start of a shell is in the times of all: nothing can be
+    /// subtracted from a geometric mean.
     pub fn places(&self) -> impl Iterator<Item = ArmPlace> {
         let of_benchmark = |benchmark: &String| {
             let place = |program: &BenchmarkVariant| {

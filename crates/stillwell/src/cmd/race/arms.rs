@@ -11,7 +11,7 @@ use host::user_files::read_text;
 use model::spec::{RaceVerb, RunSpec};
 use model::values::Percent;
 use record::plan::suite::VariantBuild;
-use record::plan::{Arm, Plan, Surroundings, Terms, decide_session, defaults};
+use record::plan::{Arm, ArmPlace, Plan, Surroundings, Terms, decide_session, defaults};
 use render::document::ErrorCode;
 use render::units::counted;
 
@@ -92,7 +92,11 @@ impl RaceSuite {
 
     pub(super) fn digests(&self) -> Result<Vec<Option<String>>> {
         let all = self.kept.commands(&self.variants)?;
-        Ok(all.placed().map(|(command, place)| digest_of(command, Path::new(place))).collect())
+        let placed = all.spec.commands.iter().zip(all.places());
+        let digest = |(command, place): (&String, ArmPlace)| {
+            digest_of(command, Path::new(&place.directories[0]))
+        };
+        Ok(placed.map(digest).collect())
     }
 }
 
