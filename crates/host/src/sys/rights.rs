@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use rustix::process::{
-    geteuid, getgroups, getpid, getppid, kill_process, parent_process_death_signal,
-    set_parent_process_death_signal, setpriority_process,
+    geteuid, getgroups, getpid, getppid, getpriority_process, kill_process,
+    parent_process_death_signal, set_parent_process_death_signal, setpriority_process,
 };
 
 use super::checked;
@@ -81,12 +81,12 @@ struct CapabilityHeader {
     pid: i32,
 }
 
-/// Whether this process may set this nice level. A thread tries it: in a container, root may lack the capability, and a
-/// user's limit may allow it (setpriority(2), RLIMIT_NICE).
+/// Whether this process may set this nice level. It tries: in a container, root may lack the capability, and a user's
+/// limit may allow it (setpriority(2), RLIMIT_NICE). The way back to a higher level needs no right. No thread tries it
+/// instead: with too little memory for its signal stack, the standard library hangs (`make_handler` panics).
 pub fn may_raise_priority(nice: i32) -> bool {
-    // On Linux the level belongs to the calling thread.
-    let tries = std::thread::Builder::new().spawn(move || setpriority_process(None, nice).is_ok());
-    tries.is_ok_and(|tries| tries.join().unwrap_or(false))
+    let set = |nice| setpriority_process(None, nice).is_ok();
+    getpriority_process(None).is_ok_and(|own| nice >= own || (set(nice) && set(own)))
 }
 
 /// As whom this process opened files before [`take_files`].
