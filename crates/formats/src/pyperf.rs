@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, de};
 
 use crate::json::document::Document;
+use crate::pyperf::metadata::PyperfMetadata;
 pub use crate::pyperf::metadata::calibration_entry;
-use crate::pyperf::metadata::{PyUnit, PyperfMetadata};
 use crate::pyperf::run::RunList;
 use crate::source::TextFile;
 use crate::{BenchmarkValues, Detail, MetaValue, ReadOptions, ResultUnit, Results};
@@ -106,7 +106,7 @@ fn benchmark<const ALL: bool>(
     let outer_name = fields.name.as_ref().or(suite.name.as_ref());
     benchmark.name =
         name.agree(outer_name, benchmark.n_launches()).context("the name of its runs")?;
-    let outer_unit = fields.unit.or(suite.unit).unwrap_or(PyUnit::Second);
+    let outer_unit = fields.unit.or(suite.unit).unwrap_or_default();
     benchmark.unit = unit
         .agree(Some(&outer_unit), benchmark.n_launches())
         .context("the unit of its runs")?

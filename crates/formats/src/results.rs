@@ -47,9 +47,10 @@ impl From<&str> for MetaValue {
 }
 
 /// Unit of the values of a benchmark.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ResultUnit {
     /// Nanoseconds per loop.
+    #[default]
     Time,
     Bytes,
     /// Pieces.
@@ -119,7 +120,7 @@ impl fmt::Display for UnreadBenchmark {
 }
 
 /// A series of values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct BenchmarkValues {
     /// Package, class or group, if the source has one beside the name.
     pub group: Option<String>,
@@ -219,20 +220,7 @@ impl LaunchView<'_> {
 impl BenchmarkValues {
     /// A benchmark without values.
     pub fn new(name: &str, unit: ResultUnit) -> Self {
-        Self {
-            group: None,
-            name: name.into(),
-            unit,
-            parameters: Vec::new(),
-            metadata: Metadata::new(),
-            values: Vec::new(),
-            warmups: Vec::new(),
-            loops: Vec::new(),
-            extras: Vec::new(),
-            summary: None,
-            is_control: false,
-            launches: Vec::new(),
-        }
+        Self { name: name.into(), unit, ..Self::default() }
     }
 
     /// Ends a launch: it gets the values and warm-ups that were pushed since the last call.

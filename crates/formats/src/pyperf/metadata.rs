@@ -8,9 +8,10 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 
 use crate::{Calibration, MetaValue, Metadata, ResultUnit};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PyUnit {
+    #[default]
     Second,
     Byte,
     Integer,
@@ -59,16 +60,10 @@ impl<const ALL: bool> PyperfMetadata<ALL> {
 }
 
 /// A key's value in the runs that have the key; all must agree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CommonValue<T> {
     value: Option<T>,
     n_runs: usize,
-}
-
-impl<T> Default for CommonValue<T> {
-    fn default() -> Self {
-        Self { value: None, n_runs: 0 }
-    }
 }
 
 impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {

@@ -8,8 +8,9 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::json::{NotNegative, Positive};
 use crate::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
-use crate::{BenchmarkValues, LaunchInfo, ResultUnit};
+use crate::{BenchmarkValues, LaunchInfo};
 
+#[derive(Default)]
 pub(crate) struct RunList<const ALL: bool> {
     /// In the unit of the file. The caller applies name, unit and the outer metadata later.
     pub(crate) benchmark: BenchmarkValues,
@@ -21,13 +22,7 @@ pub(crate) struct RunList<const ALL: bool> {
 
 impl<'de, const ALL: bool> Deserialize<'de> for RunList<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut runs = Self {
-            benchmark: BenchmarkValues::new("", ResultUnit::Time),
-            name: CommonValue::default(),
-            unit: CommonValue::default(),
-            has_values: false,
-            has_samples: false,
-        };
+        let mut runs = Self::default();
         from.deserialize_seq(RunListVisitor(&mut runs))?;
         Ok(runs)
     }
