@@ -17,20 +17,13 @@ const PACKAGE: &str = "pkg";
 
 /// Reads a log. Lines other than results and `key: value` are skipped, as benchstat does.
 pub(crate) fn reader(_: &str, options: ReadOptions<'_>) -> Box<dyn LineReader> {
-    Box::new(GoLog {
-        config: GoConfig::new(),
-        benchmarks: Vec::new(),
-        limit: ValueLimit::new(options.values_max),
-        indices: HashMap::new(),
-        current: HashMap::new(),
-        results: Results::default(),
-        broken: None,
-    })
+    Box::new(GoLog { limit: ValueLimit::new(options.values_max), ..GoLog::default() })
 }
 
 /// The current `key: value` lines.
 type GoConfig = BTreeMap<String, String>;
 
+#[derive(Default)]
 struct GoLog {
     config: GoConfig,
     /// Benchmarks with their configuration; another configuration makes another benchmark.

@@ -6,6 +6,7 @@ use crate::{BenchmarkValues, Results};
 const FEW: usize = 1000;
 
 /// The values so far. Above the limit, a benchmark with many values keeps every second one.
+#[derive(Default)]
 pub(crate) struct ValueLimit {
     max: Option<usize>,
     n_kept: usize,
