@@ -50,3 +50,4 @@ pub use read::{read, read_bytes, read_from};
 pub use results::*;
 pub use source::{CRITERION_SIDE, Detail, ReadOptions, SourceFile};
 pub use text::{GZIP, Unpacking, limit_unpacked, unpacked};
+pub use units::unit_ns;

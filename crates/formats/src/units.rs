@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::ResultUnit;
 
-pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
+/// Nanoseconds in a unit of time, by its names in the sources.
+pub fn unit_ns(unit: &str) -> Option<f64> {
     Some(match unit {
         "ps" => 1e-3,
         "ns" | "nsec" => 1.0,

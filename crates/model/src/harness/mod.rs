@@ -235,15 +235,7 @@ fn json_list(text: &str, name: &str) -> Vec<Value> {
 }
 
 fn time_ns(number: &str, unit: &str) -> Option<f64> {
-    let size = match unit {
-        "ps" => 1e-3,
-        "ns" => 1.0,
-        "us" | "µs" | "μs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    Some(number.replace(',', "").parse::<f64>().ok()? * size)
+    Some(number.replace(',', "").parse::<f64>().ok()? * formats::unit_ns(unit)?)
 }
 
 /// Number of samples for this iteration time. A sample has at least one iteration.
