@@ -35,11 +35,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
     output: HarnessOutput::Stdout,
 };
 
-/// The time of a benchmark's iteration in the list, which is the output of a run, ns.
-pub(super) fn listed_ns(text: &str, benchmark: &str) -> Option<f64> {
-    lines(text).into_iter().find(|(name, _)| name == benchmark).map(|(_, ns)| ns)
-}
-
 /// The pattern of one benchmark. Each part matches one level of sub-benchmarks.
 pub(super) fn pattern(benchmark: &str) -> String {
     let parts: Vec<String> =

@@ -172,9 +172,10 @@ impl Harness {
         names
     }
 
-    /// The time of a benchmark's iteration, ns, if the list has it.
+    /// The time of a benchmark's iteration, ns, if the list has it: Go's is the output of a run.
     pub fn listed_ns(self, text: &str, benchmark: &str) -> Option<f64> {
-        if self == Self::Go { go::listed_ns(text, benchmark) } else { None }
+        let samples = (self == Self::Go).then(|| (self.adapter().samples_ns)(benchmark, text))?;
+        samples.first().copied()
     }
 
     /// The command for one benchmark. `iteration_ns` is the time of its iteration, if known.
