@@ -86,7 +86,7 @@ impl Load {
         let cpus = self.cpus.as_deref().map(format_cpu_list).unwrap_or_default();
         Command::new(sys::own_program())
             .arg0(ARGV0)
-            .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
+            .args([BUSY, &std::process::id().to_string(), &kind.name(), &cpus])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             // ^C must not end the load before the command, which may handle it.

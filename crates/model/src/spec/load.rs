@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::ValueEnum;
 
 use crate::spec::groups::RightsOptions;
-use crate::values::{Cpus, TimeSpan};
+use crate::values::{Cpus, TimeSpan, option_value};
 
 /// `load`.
 #[derive(Debug, clap::Args)]
@@ -51,15 +51,13 @@ pub enum LoadKind {
 }
 
 impl LoadKind {
-    const ALL: [(Self, &str); 3] = [(Self::Cpu, "cpu"), (Self::Mem, "mem"), (Self::Fork, "fork")];
-
     /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
+    pub fn name(self) -> String {
+        option_value(&self)
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+        Self::from_str(name, false).ok()
     }
 }
 
@@ -68,13 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_command_line() {
+    fn a_kind_is_found_by_its_name() {
         for kind in LoadKind::value_variants() {
-            let value = kind.to_possible_value().unwrap();
-            assert_eq!(
-                (value.get_name(), LoadKind::named(kind.name())),
-                (kind.name(), Some(*kind))
-            );
+            assert_eq!(LoadKind::named(&kind.name()), Some(*kind));
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
         let status = load.around(&verb.command, !verb.rights.as_root)?;
         return Ok(supervised::exit_code(status));
     }
-    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let kinds: Vec<String> = kinds.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
     // ^C is caught before the message offers it.
     let interrupt = Interrupt::catch()?;
