@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::plan::parameters::{Assignment, assignments, substitute};
-use crate::plan::request::CommandRequest;
 use crate::plan::shell::choose_shell;
 use crate::plan::{Arm, Control, Role, ShellReason, ValueRule};
+use model::spec::RunSpec;
 use model::spec::run::{ArmOptions, ExecutionOptions};
 use model::values::{IgnoreFailure, OutputTarget};
 
@@ -23,12 +23,12 @@ pub struct Arms {
 
 /// Makes the arms. Errors: a command is empty or cannot be split into words, or an option is given the wrong number of
 /// times.
-pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
-    let commands: Vec<&String> = request.arms.reference.iter().chain(request.commands).collect();
-    let assignments = assignments(request.arms)?;
-    refuse_unused(request, &commands, assignments.first())?;
-    let order = order_of_arms(request, &commands, &assignments);
-    let is_named = |(command, _): &&(usize, _)| *command > 0 || request.arms.reference.is_none();
+pub fn arms(spec: &RunSpec) -> Result<Arms> {
+    let commands: Vec<&String> = spec.arms.reference.iter().chain(&spec.commands).collect();
+    let assignments = assignments(&spec.arms)?;
+    refuse_unused(spec, &commands, assignments.first())?;
+    let order = order_of_arms(spec, &commands, &assignments);
+    let is_named = |(command, _): &&(usize, _)| *command > 0 || spec.arms.reference.is_none();
     let mut arms = Vec::new();
     for (arm, &(command, assignment)) in order.iter().enumerate() {
         let position = Position {
@@ -39,13 +39,13 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
             named: order[..arm].iter().filter(is_named).count(),
             n_named: order.iter().filter(is_named).count(),
         };
-        arms.push(candidate(request, commands[command], assignment, position)?);
+        arms.push(candidate(spec, commands[command], assignment, position)?);
     }
-    if request.has_twin {
+    if spec.judgement.aa {
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
-    let (shell, shell_reason) = choose_shell(request.arms, &arms);
-    let control = add_control(request, shell.is_some(), &mut arms);
+    let (shell, shell_reason) = choose_shell(&spec.arms, &arms);
+    let control = add_control(spec, shell.is_some(), &mut arms);
     for (index, arm) in arms.iter_mut().enumerate() {
         arm.argv = words(&arm.command, shell.as_deref())
             .with_context(|| format!("command {} ({:?})", index + 1, arm.command))?;
@@ -58,13 +58,13 @@ static NO_PARAMETERS: Assignment = Vec::new();
 /// Command and assignment of each arm. Commands change fastest, then the parameters, as in hyperfine. The command of
 /// `--reference` is measured once if neither it nor its hooks and variables mention a parameter.
 fn order_of_arms<'a>(
-    request: CommandRequest<'_>,
+    spec: &RunSpec,
     commands: &[&String],
     assignments: &'a [Assignment],
 ) -> Vec<(usize, &'a Assignment)> {
     let names = || assignments.first().into_iter().flatten().map(|(name, _)| name);
-    let around = around_runs(request).chain(&request.arms.reference).collect::<Vec<_>>();
-    let is_once = request.arms.reference.is_some()
+    let around = around_runs(spec).chain(&spec.arms.reference).collect::<Vec<_>>();
+    let is_once = spec.arms.reference.is_some()
         && !names().any(|name| around.iter().any(|template| mentions(template, name)));
     let mut order: Vec<(usize, &Assignment)> = Vec::new();
     order.extend(is_once.then_some((0, &NO_PARAMETERS)));
@@ -76,9 +76,9 @@ fn order_of_arms<'a>(
 }
 
 /// Hooks and variables of the runs, which may mention parameters.
-fn around_runs(request: CommandRequest<'_>) -> impl Iterator<Item = &String> {
-    let hooks = request.hooks;
-    let lists = [&hooks.prepare, &hooks.conclude, &request.execution.env];
+fn around_runs(spec: &RunSpec) -> impl Iterator<Item = &String> {
+    let hooks = &spec.hooks;
+    let lists = [&hooks.prepare, &hooks.conclude, &spec.process.execution.env];
     lists.into_iter().flatten().chain(&hooks.setup).chain(&hooks.cleanup)
 }
 
@@ -88,12 +88,12 @@ fn mentions(template: &str, parameter: &str) -> bool {
 
 /// Refuses an unused parameter, because all of its values would measure the same.
 fn refuse_unused(
-    request: CommandRequest<'_>,
+    spec: &RunSpec,
     commands: &[&String],
     assignment: Option<&Assignment>,
 ) -> Result<()> {
     for (name, _) in assignment.into_iter().flatten() {
-        let mut templates = commands.iter().copied().chain(around_runs(request));
+        let mut templates = commands.iter().copied().chain(around_runs(spec));
         ensure!(
             templates.any(|template| mentions(template, name)),
             "no command mentions the parameter {name:?}; write {{{name}}} where its value goes"
@@ -150,7 +150,7 @@ impl Position {
 }
 
 fn candidate(
-    request: CommandRequest<'_>,
+    spec: &RunSpec,
     template: &str,
     assignment: &Assignment,
     position: Position,
@@ -161,16 +161,17 @@ fn candidate(
     let hook = |option: &str, list: &[String]| -> Result<Option<String>> {
         Ok(position.pick(option, list)?.map(|hook| substitute(&hook, assignment)))
     };
-    let environment = match position.pick("--env", &request.execution.env)? {
+    let execution = &spec.process.execution;
+    let environment = match position.pick("--env", &execution.env)? {
         None => Vec::new(),
         Some(text) => parse_environment(&substitute(&text, assignment))?,
     };
-    let output = if request.execution.show_output {
+    let output = if execution.show_output {
         OutputTarget::Inherit
     } else {
-        position.pick("--output", &request.execution.output)?.unwrap_or(OutputTarget::Null)
+        position.pick("--output", &execution.output)?.unwrap_or(OutputTarget::Null)
     };
-    let value = ValueRule::of(&request.execution.value)?;
+    let value = ValueRule::of(&execution.value)?;
     let is_read = value.as_ref().is_some_and(ValueRule::is_in_stdout);
     ensure!(
         !is_read || !matches!(output, OutputTarget::Tty { .. }),
@@ -181,7 +182,7 @@ fn candidate(
     let of_value = |hook: &Option<String>| {
         hook.as_ref().filter(is_of_value).map(|hook| substitute(hook, assignment))
     };
-    let name = position.name(request.arms)?;
+    let name = position.name(&spec.arms)?;
     let unused = unused([template, name.as_deref().unwrap_or_default()], assignment);
     let name = name.map(|name| substitute(&name, assignment));
     Ok(Arm {
@@ -192,13 +193,13 @@ fn candidate(
         command,
         parameters: assignment.clone(),
         environment,
-        setup: of_value(&request.hooks.setup),
-        cleanup: of_value(&request.hooks.cleanup),
-        prepare: hook("--prepare", &request.hooks.prepare)?,
-        conclude: hook("--conclude", &request.hooks.conclude)?,
+        setup: of_value(&spec.hooks.setup),
+        cleanup: of_value(&spec.hooks.cleanup),
+        prepare: hook("--prepare", &spec.hooks.prepare)?,
+        conclude: hook("--conclude", &spec.hooks.conclude)?,
         output,
         value,
-        accept: accepted_statuses(request.execution),
+        accept: accepted_statuses(execution),
         ..Arm::bare("", Role::Candidate)
     })
 }
@@ -235,13 +236,9 @@ fn parse_environment(text: &str) -> Result<Vec<(String, String)>> {
     words.iter().map(pair).collect()
 }
 
-fn add_control(
-    request: CommandRequest<'_>,
-    in_shell: bool,
-    arms: &mut Vec<Arm>,
-) -> Option<Control> {
+fn add_control(spec: &RunSpec, in_shell: bool, arms: &mut Vec<Arm>) -> Option<Control> {
     // The time of a subtracted command contains the shell's, so one control is enough.
-    let (role, command) = match &request.arms.subtract {
+    let (role, command) = match &spec.arms.subtract {
         Some(command) => (Role::Subtract, command.clone()),
         None if in_shell => (Role::EmptyShell, String::new()),
         None => return None,
@@ -249,7 +246,7 @@ fn add_control(
     arms.push(Arm {
         name: (role == Role::EmptyShell).then(|| "empty shell".into()),
         accept: if role == Role::Subtract {
-            accepted_statuses(request.execution)
+            accepted_statuses(&spec.process.execution)
         } else {
             Some(vec![0])
         },
@@ -273,10 +270,9 @@ fn words(command: &str, shell: Option<&[String]>) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::spec::RunSpec;
 
     fn made(spec: &RunSpec) -> Result<Arms> {
-        arms(spec.into())
+        arms(spec)
     }
 
     fn spec(commands: &[&str]) -> RunSpec {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::arms::Arms;
 use crate::plan::deciding::Deciding;
-use crate::plan::request::SessionRequest;
 use model::prose::prose;
+use model::spec::RunSpec;
 use model::values::{Clock, DecideOn};
 
 /// The copies that are one run, from the first start to the last end.
@@ -43,16 +43,13 @@ impl Copies {
 }
 
 /// The quantity that decides, and the copies of each command.
-pub(super) fn deciding(
-    arms: &mut Arms,
-    request: &SessionRequest,
-) -> Result<(Deciding, Option<Copies>)> {
-    let mut deciding = Deciding::of(arms, &request.judgement)?;
+pub(super) fn deciding(arms: &mut Arms, spec: &RunSpec) -> Result<(Deciding, Option<Copies>)> {
+    let mut deciding = Deciding::of(arms, &spec.judgement)?;
     // Where they run is decided later.
-    let several = request.copies.filter(|&n| n > 1);
+    let several = spec.copies.filter(|&n| n > 1);
     let copies = several.map(|n| Copies { n, n_cpus: 0, cpus: Vec::new() });
     if copies.is_some() {
-        deciding.clock = clock(request.judgement.decide_on, deciding.clock)?;
+        deciding.clock = clock(spec.judgement.decide_on, deciding.clock)?;
     }
     Ok((deciding, copies))
 }
@@ -86,7 +83,6 @@ mod tests {
     use super::*;
     use crate::plan::{Plan, decide_run};
     use host::Facts;
-    use model::spec::RunSpec;
 
     fn plan(n: u32, decide_on: Option<DecideOn>) -> Result<Plan> {
         let mut spec =

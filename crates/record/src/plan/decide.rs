@@ -5,7 +5,6 @@ use anyhow::{Result, bail, ensure};
 
 use crate::plan::arms::{Arms, arms};
 use crate::plan::deciding::Deciding;
-use crate::plan::request::{CommandRequest, SessionRequest};
 use crate::plan::revisions::across_commands;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::{ArmTerms, Terms};
@@ -16,7 +15,7 @@ use host::Facts;
 use model::prose::prose;
 use model::spec::RunSpec;
 use model::spec::groups::JudgementOptions;
-use model::spec::run::{LengthOptions, ProcessOptions};
+use model::spec::run::{DisplayOptions, LengthOptions, ProcessOptions};
 use model::values::metric::{Metric, Quantity};
 use model::values::{
     Better, CPU, Clock, Estimand, MetricChoice, Order, Percent, ProcessValue, TimeSpan, TimeUnit,
@@ -52,12 +51,15 @@ pub fn decide_session(
     terms: &Terms<'_>,
     surroundings: &Surroundings,
 ) -> Result<Plan> {
-    let arms = arms(CommandRequest::from(spec))?;
+    let arms = arms(spec)?;
     let arms = match terms.arms {
         ArmTerms::Revisions(revisions) => across_commands(arms, &spec.hooks, revisions)?,
         _ => arms,
     };
-    let plan = decide(&spec.into(), arms, terms, surroundings)?;
+    // Without this, `-r 1 make` would run for two hours instead of one.
+    let warmup = spec.length.warmup.or(spec.length.runs.map(|_| 0));
+    let length = LengthOptions { warmup, ..spec.length.clone() };
+    let plan = decide(&RunSpec { length, ..spec.clone() }, arms, terms, surroundings)?;
     require_comparison(&plan, &spec.judgement)?;
     Ok(plan)
 }
@@ -76,34 +78,34 @@ pub fn require_comparison(plan: &Plan, judgement: &JudgementOptions) -> Result<(
     Ok(())
 }
 
-/// Decides the plan for these arms. Errors: see [`decide_session`].
+/// Decides the plan for these arms, by the other options. Errors: see [`decide_session`].
 pub(super) fn decide(
-    request: &SessionRequest,
+    spec: &RunSpec,
     arms: Arms,
     terms: &Terms<'_>,
     surroundings: &Surroundings,
 ) -> Result<Plan> {
-    let max_runs = terms.n_blocks_max.or(request.length.max_runs);
-    let length = LengthOptions { max_runs, ..request.length.clone() };
-    let mut plan = by_options(&SessionRequest { length, ..request.clone() }, arms, surroundings)?;
-    surroundings.bind(&mut plan.process, &request.process.priority);
+    let max_runs = terms.n_blocks_max.or(spec.length.max_runs);
+    let length = LengthOptions { max_runs, ..spec.length.clone() };
+    let mut plan = by_options(&RunSpec { length, ..spec.clone() }, arms, surroundings)?;
+    surroundings.bind(&mut plan.process, &spec.process.priority);
     terms.apply(&mut plan);
-    surroundings.place(&mut plan, request)?;
+    surroundings.place(&mut plan, spec)?;
     Ok(plan)
 }
 
 /// The plan as the options say.
-fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings) -> Result<Plan> {
+fn by_options(spec: &RunSpec, arms: Arms, surroundings: &Surroundings) -> Result<Plan> {
     let mut arms = arms;
-    let (deciding, copies) = copies::deciding(&mut arms, request)?;
+    let (deciding, copies) = copies::deciding(&mut arms, spec)?;
     let Arms { arms, control, shell, shell_reason } = arms;
-    let SessionRequest { length, process, hooks, judgement, .. } = request;
+    let RunSpec { length, process, hooks, judgement, display, .. } = spec;
     let n_comparisons = n_comparisons(&arms);
-    let metrics = match &request.metrics {
+    let metrics = match &display.metrics {
         Some(list) => list.0.clone(),
         None => default_metrics(),
     };
-    let metrics = with_value(in_unit(metrics, request.time_unit), &arms);
+    let metrics = with_value(in_unit(metrics, display.time_unit), &arms);
     let order = order(length.order, &arms)?;
     let of_all = |hook: &Option<String>, of_value: fn(&Arm) -> &Option<String>| {
         hook.clone().filter(|_| arms.iter().all(|arm| of_value(arm).is_none()))
@@ -139,7 +141,7 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
         cold_cache: hooks.cold_cache,
         input: process.execution.input.clone().filter(|input| input != "null"),
         process: process_plan(process, &surroundings.facts)?,
-        evidence: copies.is_none() && needs_evidence(request, &deciding),
+        evidence: copies.is_none() && needs_evidence(display, &deciding),
         copies,
         counter: None,
         metrics,
@@ -161,8 +163,8 @@ fn by_options(request: &SessionRequest, arms: Arms, surroundings: &Surroundings)
     })
 }
 
-fn needs_evidence(request: &SessionRequest, deciding: &Deciding) -> bool {
-    let is_shown = request.metrics.as_ref().is_none_or(|list| list.needs_evidence());
+fn needs_evidence(display: &DisplayOptions, deciding: &Deciding) -> bool {
+    let is_shown = display.metrics.as_ref().is_none_or(|list| list.needs_evidence());
     is_shown || deciding.needs_counters()
 }
 

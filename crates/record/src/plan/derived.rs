@@ -4,12 +4,12 @@ use anyhow::Result;
 
 use crate::plan::arms::Arms;
 use crate::plan::decide::decide;
-use crate::plan::request::SessionRequest;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
 use crate::plan::{Arm, Control, Plan, Role, ShellReason};
+use model::spec::RunSpec;
 use model::spec::groups::LayoutOptions;
-use model::spec::run::{LengthOptions, ProcessOptions};
+use model::spec::run::{DisplayOptions, LengthOptions, ProcessOptions};
 use model::values::{Better, DecideOn, Order, Padding};
 
 impl Plan {
@@ -73,7 +73,8 @@ pub struct ImportedArms {
 pub fn plan_of_imported(results: ImportedArms) -> Result<Plan> {
     let ImportedArms { arms, n_warmups, n_blocks, in_slices, reference } = results;
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
-    let request = SessionRequest {
+    let metrics = Some("wall".parse().map_err(anyhow::Error::msg)?);
+    let spec = RunSpec {
         length: LengthOptions {
             warmup: Some(n_warmups),
             runs: Some(n_blocks.max(1)),
@@ -81,13 +82,13 @@ pub fn plan_of_imported(results: ImportedArms) -> Result<Plan> {
             ..LengthOptions::default()
         },
         process: ProcessOptions { layout, ..ProcessOptions::default() },
-        metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
-        ..SessionRequest::default()
+        display: DisplayOptions { metrics, ..DisplayOptions::default() },
+        ..RunSpec::default()
     };
     let role = Role::EmptyShell;
     let control = arms.iter().position(|arm| arm.role == role).map(|arm| Control { arm, role });
     let arms = Arms { arms, control, shell: None, shell_reason: ShellReason::UserChoice };
     let terms = Terms { reference, ..Terms::default() };
-    let plan = decide(&request, arms, &terms, &Surroundings::default())?;
+    let plan = decide(&spec, arms, &terms, &Surroundings::default())?;
     Ok(Plan { in_slices, ..plan })
 }

@@ -15,7 +15,6 @@ mod fair_play;
 mod parameters;
 pub mod placement;
 pub mod programs;
-mod request;
 mod revisions;
 mod shell;
 pub mod suite;

@@ -8,10 +8,9 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
-use crate::plan::request::SessionRequest;
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
-use crate::plan::workers::Workers;
+use crate::plan::workers::{Workers, run_spec};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
@@ -19,6 +18,7 @@ use model::harness::{
     with_exact_iterations, works_on_times,
 };
 use model::prose::prose;
+use model::spec::RunSpec;
 use model::spec::groups::JudgementOptions;
 use model::spec::workers::{Affinity, BenchSpec, SessionOptions, WorkerOptions};
 use model::values::{
@@ -186,27 +186,27 @@ fn decide_harnesses(
         judgement.decide_on = judgement.decide_on.or(Some(DecideOn::Maxrss));
     }
     let affinity = options.machine.chosen_cpus().cloned();
-    let mut request = SessionRequest::for_workers(options, &judgement, affinity);
+    let mut spec = run_spec(options, &judgement, affinity);
     // Each process warms itself up, and listing has shown that the programs work.
-    request.length.warmup = Some(options.warmups.unwrap_or(0));
-    decide_benchmarks(arms, &request, options, terms, surroundings)
+    spec.length.warmup = Some(options.warmups.unwrap_or(0));
+    decide_benchmarks(arms, &spec, options, terms, surroundings)
 }
 
 /// Decides the plan of the arms of several benchmarks. Each benchmark has the usual time, unless the user limits the session.
 fn decide_benchmarks(
     mut arms: Vec<Arm>,
-    request: &SessionRequest,
+    spec: &RunSpec,
     options: &WorkerOptions,
     terms: &Terms<'_>,
     surroundings: &Surroundings,
 ) -> Result<Plan> {
     let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
-    if request.judgement.aa {
+    if spec.judgement.aa {
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
     let compares = arms.len() > n_benchmarks;
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide(request, arms, terms, surroundings)?;
+    let mut plan = decide(spec, arms, terms, surroundings)?;
     if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
         && options.stop.budget.is_none()
     {
@@ -286,9 +286,8 @@ pub fn decide_workers(
         "--decide-on cpu: a benchmark times itself, so its CPU time is not known"
     );
     arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
-    let request =
-        SessionRequest::for_workers(options, &judgement, affinity(options, &surroundings.facts));
-    let mut plan = decide_benchmarks(arms, &request, options, terms, surroundings)?;
+    let spec = run_spec(options, &judgement, affinity(options, &surroundings.facts));
+    let mut plan = decide_benchmarks(arms, &spec, options, terms, surroundings)?;
     if let Some(precision) = &mut plan.precision {
         // t0 belongs to the luckiest memory layout, which a few processes may all miss.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);

@@ -9,10 +9,10 @@ use anyhow::{Result, ensure};
 
 use crate::plan::counting::InstructionCounters;
 use crate::plan::placement::{place_memory, place_threads};
-use crate::plan::request::SessionRequest;
 use crate::plan::{Plan, ProcessPlan};
 use host::{Facts, MemoryNode, cores_first};
 use model::prose::prose;
+use model::spec::RunSpec;
 use model::spec::groups::{PlacementOptions, PriorityOptions};
 use model::values::{CounterChoice, Priority, read_cpu_list};
 
@@ -69,9 +69,9 @@ impl Surroundings {
 
     /// Chooses a counter if instructions decide, and the places of threads, memory and copies. Errors: nothing counts
     /// instructions here, or a memory node does not exist.
-    pub(super) fn place(&self, plan: &mut Plan, request: &SessionRequest) -> Result<()> {
-        self.count([&mut *plan], request.judgement.counter)?;
-        self.place_process(&mut plan.process, &request.process.placement)?;
+    pub(super) fn place(&self, plan: &mut Plan, spec: &RunSpec) -> Result<()> {
+        self.count([&mut *plan], spec.judgement.counter)?;
+        self.place_process(&mut plan.process, &spec.process.placement)?;
         self.place_copies(plan);
         Ok(())
     }

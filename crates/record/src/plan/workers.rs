@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use model::values::{Gc, Headline};
+use model::spec::RunSpec;
+use model::spec::groups::JudgementOptions;
+use model::spec::run::{LengthOptions, ProcessOptions};
+use model::spec::workers::WorkerOptions;
+use model::values::{Cpus, Gc, Headline};
 
 /// Everything about the workers of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +40,32 @@ impl Workers {
     /// of a slice.
     pub fn is_slice_free(&self) -> bool {
         self.loops.is_none() && !self.is_slice_named && !self.delta
+    }
+}
+
+/// The options of `timeit`, `bench` and suites as those of `run`. `affinity`: the CPUs of `--affinity`.
+pub(super) fn run_spec(
+    options: &WorkerOptions,
+    judgement: &JudgementOptions,
+    affinity: Option<Cpus>,
+) -> RunSpec {
+    RunSpec {
+        length: LengthOptions {
+            runs: options.processes.or(options.debug_single_value.then_some(1)),
+            stop: options.stop,
+            timeout: options.timeout,
+            seed: options.seed,
+            ..LengthOptions::default()
+        },
+        process: ProcessOptions {
+            affinity,
+            priority: options.machine.priority,
+            placement: options.machine.placement,
+            layout: options.machine.layout,
+            ..ProcessOptions::default()
+        },
+        judgement: judgement.clone(),
+        ..RunSpec::default()
     }
 }
 

@@ -21,11 +21,12 @@ use crate::plan::decide::{
 use crate::plan::programs::{
     LONGER, ListedPrograms, ProgramBenchmark, decide_bench, decide_workers, names,
 };
-use crate::plan::request::{CommandRequest, SessionRequest};
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
+use crate::plan::workers::run_spec;
 use crate::plan::{BlockRule, Plan};
 use model::prose::prose;
+use model::spec::RunSpec;
 use model::spec::run::{ArmOptions, LengthOptions, ProcessOptions};
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use model::spec::workers::{BenchSpec, SessionOptions};
@@ -300,31 +301,25 @@ impl BenchmarkPlanner<'_> {
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = &self.candidate.policy;
         let affinity = workers.machine.chosen_cpus().cloned();
-        let request = SessionRequest::for_workers(&workers, &judgement, affinity);
-        let request = SessionRequest {
+        let spec = run_spec(&workers, &judgement, affinity);
+        let variants = &self.candidate.variants;
+        let spec = RunSpec {
+            commands: commands.to_vec(),
+            arms: ArmOptions {
+                command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
+                shell: options.shell.clone(),
+                ..ArmOptions::default()
+            },
             length: LengthOptions {
                 warmup: workers.warmups,
-                min_runs: policy.min_blocks.filter(|_| request.length.runs.is_none()),
-                max_runs: policy.max_blocks.filter(|_| request.length.runs.is_none()),
-                ..request.length
+                min_runs: policy.min_blocks.filter(|_| spec.length.runs.is_none()),
+                max_runs: policy.max_blocks.filter(|_| spec.length.runs.is_none()),
+                ..spec.length
             },
-            process: ProcessOptions { execution: options.execution.clone(), ..request.process },
+            process: ProcessOptions { execution: options.execution.clone(), ..spec.process },
             hooks: options.hooks.clone(),
-            ..request
+            ..spec
         };
-        let variants = &self.candidate.variants;
-        let arm_options = ArmOptions {
-            command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
-            shell: options.shell.clone(),
-            ..ArmOptions::default()
-        };
-        let arms = arms(CommandRequest {
-            commands,
-            arms: &arm_options,
-            hooks: &options.hooks,
-            execution: &options.execution,
-            has_twin: judgement.aa,
-        })?;
-        decide(&request, arms, &Terms::default(), self.surroundings)
+        decide(&spec, arms(&spec)?, &Terms::default(), self.surroundings)
     }
 }

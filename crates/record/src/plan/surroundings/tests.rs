@@ -1,7 +1,6 @@
 use super::*;
 use crate::plan::decide_session;
 use crate::plan::terms::Terms;
-use model::spec::RunSpec;
 use model::values::Sched;
 
 fn decided(change: impl FnOnce(&mut RunSpec), surroundings: &Surroundings) -> Result<Plan> {
