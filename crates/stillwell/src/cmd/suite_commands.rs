@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 use host::user_files::read_text;
 use model::spec::RunSpec;
 use model::spec::suite::{Flaw, SuiteFile, Text, Variant, parse};
-use record::plan::suite::{
-    BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
-};
+use record::plan::suite::{BenchmarkKind, BenchmarkVariant, Candidate, VariantBuild, candidates};
 use record::plan::{ARM_WORD, ArmPlace};
 
 /// Hooks are given per benchmark; this command does nothing.
@@ -127,7 +125,7 @@ struct Together {
 
 impl Together {
     fn add(&mut self, candidate: &Candidate) -> Result<(), Flaw> {
-        let BenchmarkKind::Commands { commands, options } = &candidate.kind else {
+        let BenchmarkKind::Commands(own) = &candidate.kind else {
             let what = format!(
                 "only commands of a suite can be measured together; this is a {}",
                 candidate.key()
@@ -137,8 +135,8 @@ impl Together {
         if !self.names.insert(candidate.name.clone()) {
             return Err(Flaw::value(&["name"], "another benchmark has this name"));
         }
-        self.take_common(options)?;
-        let (spec, hooks) = (&mut self.spec, &options.hooks);
+        self.take_common(own)?;
+        let (spec, RunSpec { commands, hooks, .. }) = (&mut self.spec, &**own);
         let lists = [
             (&mut spec.hooks.prepare, &hooks.prepare),
             (&mut spec.hooks.conclude, &hooks.conclude),
@@ -168,15 +166,15 @@ impl Together {
     }
 
     /// Takes the options that all benchmarks must share, because a session has them once.
-    fn take_common(&mut self, options: &CommandOptions) -> Result<(), Flaw> {
-        let (has, own) = (&mut self.spec.process.execution, &options.execution);
+    fn take_common(&mut self, asked: &RunSpec) -> Result<(), Flaw> {
+        let (has, own) = (&mut self.spec.process.execution, &asked.process.execution);
         if self.names.len() == 1 {
             *has = own.clone();
-            self.spec.arms.shell.clone_from(&options.shell);
+            self.spec.arms.shell.clone_from(&asked.arms.shell);
             return Ok(());
         }
         let differs = [
-            ("shell", self.spec.arms.shell != options.shell),
+            ("shell", self.spec.arms.shell != asked.arms.shell),
             ("input", has.input != own.input),
             ("expect_exit", has.expect_exit != own.expect_exit),
             ("value", has.value != own.value),

@@ -12,7 +12,8 @@ use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
 use host::Git;
 use model::prose::Prose;
-use model::spec::run::{ExecutionOptions, HookOptions, ValueOptions};
+use model::spec::RunSpec;
+use model::spec::run::{ArmOptions, ExecutionOptions, HookOptions, ProcessOptions, ValueOptions};
 use model::spec::suite::{Flaw, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant};
 use model::values::{ExitStatuses, Percent, Shell};
 use model::words::in_prose;
@@ -62,12 +63,8 @@ pub struct BenchmarkVariant {
 
 #[derive(Clone, Debug)]
 pub enum BenchmarkKind {
-    /// A command line for each variant.
-    Commands {
-        /// In the order of the variants.
-        commands: Vec<String>,
-        options: Box<CommandOptions>,
-    },
+    /// A command line for each variant, with the options for executing it; `prepare` and `conclude` are one for each, or none.
+    Commands(Box<RunSpec>),
     /// A statement for each variant.
     Statements(Vec<Arm>),
     /// A program for each variant, which lists its benchmarks itself.
@@ -79,21 +76,10 @@ pub enum BenchmarkKind {
     },
 }
 
-/// The options for executing commands, with parameters filled in.
-#[derive(Clone, Debug, Default)]
-pub struct CommandOptions {
-    /// The shell; `None`: the commands decide.
-    pub shell: Option<Shell>,
-    /// The commands around the runs; `prepare` and `conclude` have one for each variant, or none.
-    pub hooks: HookOptions,
-    /// Standard input and the accepted exit statuses.
-    pub execution: ExecutionOptions,
-}
-
 impl Candidate {
     pub fn key(&self) -> &'static str {
         match self.kind {
-            BenchmarkKind::Commands { .. } => "command",
+            BenchmarkKind::Commands(_) => "command",
             BenchmarkKind::Statements(_) => "statement",
             BenchmarkKind::Programs { .. } => "program",
         }
@@ -243,8 +229,7 @@ impl Expansion<'_> {
                     || commands.iter().all(|it| !it.is_empty() && !it.starts_with('-')),
                 "`{{prefix}}` is empty; a [[variant]] gives it with `prefix`"
             );
-            let options = Box::new(self.command_options(variants));
-            return Ok(BenchmarkKind::Commands { commands, options });
+            return Ok(BenchmarkKind::Commands(Box::new(self.run_spec(commands, variants))));
         }
         if let Some(statement) = &benchmark.statement {
             let arms = variants.iter().map(|it| self.statement(statement, it));
@@ -256,18 +241,35 @@ impl Expansion<'_> {
         Ok(BenchmarkKind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
     }
 
-    fn command_options(&self, variants: &[&VariantBuild]) -> CommandOptions {
+    fn run_spec(&self, commands: Vec<String>, variants: &[&VariantBuild]) -> RunSpec {
         let benchmark = self.benchmark;
         let once = |text: &Option<String>| Some(substitute(text.as_deref()?, self.assignment));
         let each = |text: &Option<String>| match text {
             Some(text) => variants.iter().map(|it| self.fill(text, &it.variant)).collect(),
             None => Vec::new(),
         };
-        CommandOptions {
-            shell: benchmark.shell.map(|in_shell| match in_shell {
-                true => Shell::Words(vec!["sh".into()]),
-                false => Shell::None,
-            }),
+        let execution = ExecutionOptions {
+            input: once(&benchmark.input).map(|input| self.input(input)),
+            expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
+            value: ValueOptions {
+                value: once(&benchmark.value),
+                value_json: once(&benchmark.value_json),
+                value_file: once(&benchmark.value_file),
+                value_unit: benchmark.value_unit.clone(),
+                value_better: benchmark.value_better,
+            },
+            ..ExecutionOptions::default()
+        };
+        RunSpec {
+            commands,
+            arms: ArmOptions {
+                command_names: variants.iter().map(|it| it.variant.name.clone()).collect(),
+                shell: benchmark.shell.map(|in_shell| match in_shell {
+                    true => Shell::Words(vec!["sh".into()]),
+                    false => Shell::None,
+                }),
+                ..ArmOptions::default()
+            },
             hooks: HookOptions {
                 setup: once(&benchmark.setup),
                 prepare: each(&benchmark.prepare),
@@ -276,18 +278,8 @@ impl Expansion<'_> {
                 validate: once(&benchmark.validate),
                 cold_cache: false,
             },
-            execution: ExecutionOptions {
-                input: once(&benchmark.input).map(|input| self.input(input)),
-                expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
-                value: ValueOptions {
-                    value: once(&benchmark.value),
-                    value_json: once(&benchmark.value_json),
-                    value_file: once(&benchmark.value_file),
-                    value_unit: benchmark.value_unit.clone(),
-                    value_better: benchmark.value_better,
-                },
-                ..ExecutionOptions::default()
-            },
+            process: ProcessOptions { execution, ..ProcessOptions::default() },
+            ..RunSpec::default()
         }
     }
 

@@ -27,15 +27,14 @@ use crate::plan::workers::run_spec;
 use crate::plan::{BlockRule, Plan};
 use model::prose::prose;
 use model::spec::RunSpec;
-use model::spec::run::{ArmOptions, LengthOptions, ProcessOptions};
+use model::spec::run::{LengthOptions, ProcessOptions};
 use model::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::Cpus;
 use model::words::in_prose;
 
 pub use candidates::{
-    BenchmarkKind, BenchmarkVariant, Candidate, CommandOptions, VariantBuild, candidates,
-    environment_of,
+    BenchmarkKind, BenchmarkVariant, Candidate, VariantBuild, candidates, environment_of,
 };
 
 /// A benchmark may take this many times its share of the suite's time, if the others do not need it.
@@ -230,9 +229,8 @@ impl BenchmarkPlanner<'_> {
     fn decide(&self, listed: &[Vec<ProgramBenchmark>]) -> Result<Vec<(String, Plan)>> {
         let (candidate, terms) = (self.candidate, Terms::default());
         let plans = match &candidate.kind {
-            BenchmarkKind::Commands { commands, options } => {
-                let plan = self.command_plan(commands, options)?;
-                vec![(candidate.name.clone(), plan)]
+            BenchmarkKind::Commands(spec) => {
+                vec![(candidate.name.clone(), self.command_plan(spec)?)]
             }
             BenchmarkKind::Statements(arms) => {
                 let plan =
@@ -296,29 +294,22 @@ impl BenchmarkPlanner<'_> {
     }
 
     /// Commands are timed as a whole, so only some options of workers apply.
-    fn command_plan(&self, commands: &[String], options: &CommandOptions) -> Result<Plan> {
+    fn command_plan(&self, spec: &RunSpec) -> Result<Plan> {
         let SessionOptions { workers, judgement, .. } = self.session();
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = &self.candidate.policy;
         let affinity = workers.machine.chosen_cpus().cloned();
-        let spec = run_spec(&workers, &judgement, affinity);
-        let variants = &self.candidate.variants;
+        let RunSpec { length, process, .. } = run_spec(&workers, &judgement, affinity);
         let spec = RunSpec {
-            commands: commands.to_vec(),
-            arms: ArmOptions {
-                command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
-                shell: options.shell.clone(),
-                ..ArmOptions::default()
-            },
             length: LengthOptions {
                 warmup: workers.warmups,
-                min_runs: policy.min_blocks.filter(|_| spec.length.runs.is_none()),
-                max_runs: policy.max_blocks.filter(|_| spec.length.runs.is_none()),
-                ..spec.length
+                min_runs: policy.min_blocks.filter(|_| length.runs.is_none()),
+                max_runs: policy.max_blocks.filter(|_| length.runs.is_none()),
+                ..length
             },
-            process: ProcessOptions { execution: options.execution.clone(), ..spec.process },
-            hooks: options.hooks.clone(),
-            ..spec
+            process: ProcessOptions { execution: spec.process.execution.clone(), ..process },
+            judgement,
+            ..spec.clone()
         };
         decide(&spec, arms(&spec)?, &Terms::default(), self.surroundings)
     }
