@@ -52,18 +52,18 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(*names, "--" + name, type=kind, help=text)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the results to a new file, as pyperf's JSON")
     parser.add_argument("--append", metavar="FILE", help="add the results to a file, as pyperf's JSON")
-    add_thread_counts(parser)
-    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="measure in this Python")
-    parser.add_argument("--compare-to", metavar="PYTHON", help="compare with this Python, which is the reference")
-    parser.add_argument("--python-names", metavar="REFERENCE:CHANGED", type=python_names, help="names of the two for the output")
+    add_threads_and_pythons(parser)
     parser.set_defaults(worker=False)
     return parser
 
 
-def add_thread_counts(parser: argparse.ArgumentParser) -> None:
+def add_threads_and_pythons(parser: argparse.ArgumentParser) -> None:
     # Not --threads: `stillwell run --threads` and `bench --threads` say whether programs are told how many threads to make.
     text = "numbers of threads for bench_threads, separated by commas"
     parser.add_argument("--thread-counts", metavar="N,N,…", type=_counts, help=text)
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="measure in this Python")
+    parser.add_argument("--compare-to", metavar="PYTHON", help="compare with this Python, which is the reference")
+    parser.add_argument("--python-names", metavar="REFERENCE:CHANGED", type=_python_names, help="names of the two for the output")
 
 
 def _counts(text: str) -> List[int]:
@@ -90,7 +90,7 @@ def loops(text: str) -> int:
     return number
 
 
-def python_names(text: str) -> List[str]:
+def _python_names(text: str) -> List[str]:
     names = text.split(":")
     if len(names) != 2 or not all(names):
         raise argparse.ArgumentTypeError("%r is not REFERENCE:CHANGED" % text)

@@ -1,11 +1,10 @@
 """The command line of a `Runner`, with the options of pyperf ("Runner CLI" in its documentation)."""
 import argparse
 import os
-import sys
 from typing import Any, Callable, Dict, List, Optional
 
 from ..benchmarks import python_has_jit
-from ..options import add_thread_counts, loops, python_names
+from ..options import FLAGS, VERBS, add_threads_and_pythons, loops
 from . import _hooks
 
 # Variables that processes inherit without --copy-env. STILLWELL is the program; with PYTHONPATH, processes find this package.
@@ -33,9 +32,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options to the parser of a script."""
     add = parser.add_argument
     how_long = parser.add_mutually_exclusive_group()
-    how_long.add_argument("--rigorous", action="store_true", help="spend longer to get a narrower interval")
-    how_long.add_argument("--fast", action="store_true", help="a rough answer, quickly")
-    how_long.add_argument("--debug-single-value", action="store_true", help="run each benchmark once, to see that it works")
+    for name in ("rigorous", "fast", "debug-single-value"):
+        how_long.add_argument("--" + name, action="store_true", help=FLAGS[name])
     add("-p", "--processes", type=at_least(1, int), help="processes of each benchmark")
     add("-n", "--values", type=at_least(1, int), help="values of each process")
     add("-w", "--warmups", type=at_least(0, int), help="values of each process that come before and do not count")
@@ -45,23 +43,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", help="write the results to a new file")
     add("--append", metavar="FILE", help="add the results to a file")
     add("--pipe", type=int, metavar="FD", help="write each result to this open file")
-    for short, name, text in (
-        ("-v", "verbose", "show how each result was measured"),
-        ("-q", "quiet", "print nothing but results and errors"),
-        ("-d", "dump", "print the rows, too"),
-        ("-m", "metadata", "print the metadata, too"),
-        ("-g", "hist", "print the histogram, too"),
-        ("-t", "stats", "print all statistics, too"),
-    ):
+    of_output = {"-v": ("verbose", "show how each result was measured"), "-q": ("quiet", "print nothing but results and errors")}
+    for short, (name, text) in {**of_output, **VERBS}.items():
         add(short, "--" + name, action="store_true", help=text)
     add("--affinity", metavar="CPUS", help="CPUs for the processes, for example 2 or 0-3,6")
     add("--inherit-environ", metavar="VARS", type=_names, help="further variables for the processes, separated by commas")
     add("--copy-env", action="store_true", help="processes inherit all variables")
     add("--no-locale", action="store_true", help="processes do not inherit the locale")
-    add_thread_counts(parser)
-    add("--python", default=sys.executable, metavar="PYTHON", help="measure in this Python")
-    add("--compare-to", metavar="PYTHON", help="compare with this Python, which is the reference")
-    add("--python-names", metavar="REFERENCE:CHANGED", type=python_names, help="names of the two for the output")
+    add_threads_and_pythons(parser)
     memory = parser.add_mutually_exclusive_group()
     memory.add_argument("--track-memory", action="store_true", help="measure the peak memory of the processes")
     memory.add_argument("--tracemalloc", action="store_true", help="measure the peak of Python's allocations")
