@@ -286,15 +286,7 @@ pub fn list_benchmarks(
                 output_tail: end.output_tail,
             });
         }
-        let listed = |found: worker::WorkerBenchmark| ProgramBenchmark {
-            has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
-            name: found.name,
-            inner_loops: found.inner_loops,
-            harness: None,
-            iteration_ns: None,
-            together: Vec::new(),
-        };
-        Ok(found.into_iter().map(listed).collect())
+        Ok(found)
     };
     let numbered = programs.iter().enumerate();
     numbered.map(|arm| list(arm).map_err(|failure| (arm.0, failure))).collect()

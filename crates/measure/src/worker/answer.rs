@@ -1,6 +1,7 @@
 //! Parses the lines of a worker. A line that the protocol does not allow is an error.
 
 use crate::worker::text;
+use record::plan::programs::ProgramBenchmark;
 
 pub const VERSION: &str = "1";
 
@@ -20,15 +21,6 @@ impl WorkerFacts {
     pub fn is(&self, name: &str) -> bool {
         self.get(name) == Some("1")
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerBenchmark {
-    pub name: String,
-    /// Repetitions of the code in one loop.
-    pub inner_loops: u64,
-    /// The other keys and values of the line.
-    pub pairs: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,15 +57,22 @@ pub fn hello(line: &[u8]) -> Result<WorkerFacts, GreetingError> {
 }
 
 /// `benchmark NAME [KEY=VALUE…]`.
-pub fn benchmark(line: &[u8]) -> Option<WorkerBenchmark> {
+pub fn benchmark(line: &[u8]) -> Option<ProgramBenchmark> {
     let mut words = after(line, b"benchmark")?;
     let name = text::unescape(words.next()?)?;
-    let mut pairs = words.map(text::pair).collect::<Option<Vec<_>>>()?;
-    let mut inner_loops = 1;
-    if let Some(at) = pairs.iter().position(|(key, _)| key == "inner_loops") {
-        inner_loops = text::integer(pairs.remove(at).1.as_bytes()).filter(|&loops| loops > 0)?;
-    }
-    Some(WorkerBenchmark { name, inner_loops, pairs })
+    let pairs = words.map(text::pair).collect::<Option<Vec<_>>>()?;
+    let inner_loops = match pairs.iter().find(|(key, _)| key == "inner_loops") {
+        Some((_, value)) => text::integer(value.as_bytes()).filter(|&loops| loops > 0)?,
+        None => 1,
+    };
+    Some(ProgramBenchmark {
+        name,
+        inner_loops,
+        has_own_timer: pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
+        harness: None,
+        iteration_ns: None,
+        together: Vec::new(),
+    })
 }
 
 /// `meta NAME VALUE`.
@@ -151,7 +150,8 @@ mod tests {
     fn benchmarks_and_facts() {
         let found = benchmark(b"benchmark a/b inner_loops=10 unit=s").unwrap();
         assert_eq!((found.name.as_str(), found.inner_loops), ("a/b", 10));
-        assert_eq!(found.pairs, [("unit".into(), "s".into())]);
+        assert!(!found.has_own_timer);
+        assert!(benchmark(b"benchmark x unit=s timer=own").unwrap().has_own_timer);
         assert_eq!(benchmark(b"benchmark x").unwrap().inner_loops, 1);
         assert_eq!(benchmark(b"benchmark x inner_loops=0"), None);
         assert_eq!(benchmark(b"benchmark"), None);

@@ -36,7 +36,7 @@ use output::WorkerOutput;
 use proc_files::ProcFiles;
 use process::WorkerProcess;
 
-pub use answer::{WorkerBenchmark, WorkerFacts};
+pub use answer::WorkerFacts;
 pub use failure::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 pub use fork_server::ForkServer;
 pub use requests::requests_of_a_run;

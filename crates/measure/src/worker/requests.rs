@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::worker::answer::{self, WorkerBenchmark};
+use crate::worker::answer;
 use crate::worker::failure::{AnswerFault, WorkerFailure};
 use crate::worker::{LIMIT, Worker, text};
 use model::values::Gc;
 use record::plan::Arm;
+use record::plan::programs::ProgramBenchmark;
 
 /// Most bytes of all lines of one answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -39,7 +40,7 @@ pub fn requests_of_a_run(arm: &Arm, gc: Gc, loops: u64) -> Vec<u8> {
 impl Worker {
     /// The benchmarks of the program. A program that makes its benchmarks while it runs ends afterwards. Errors: see
     /// `FailureCause`, as for every request.
-    pub fn list(&mut self) -> Result<Vec<WorkerBenchmark>, WorkerFailure> {
+    pub fn list(&mut self) -> Result<Vec<ProgramBenchmark>, WorkerFailure> {
         self.lines("list", None, answer::benchmark)
     }
 
