@@ -49,7 +49,7 @@ pub(super) fn deciding(arms: &mut Arms, spec: &RunSpec) -> Result<(Deciding, Opt
     let several = spec.copies.filter(|&n| n > 1);
     let copies = several.map(|n| Copies { n, n_cpus: 0, cpus: Vec::new() });
     if copies.is_some() {
-        deciding.clock = clock(spec.judgement.decide_on, deciding.clock)?;
+        deciding.rule.clock = clock(spec.judgement.decide_on, deciding.rule.clock)?;
     }
     Ok((deciding, copies))
 }

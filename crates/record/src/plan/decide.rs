@@ -148,11 +148,7 @@ fn by_options(spec: &RunSpec, arms: Arms, surroundings: &Surroundings) -> Result
         policy: DecisionRule {
             alpha,
             same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
-            estimand: deciding.estimand,
-            clock: deciding.clock,
-            process_value: ProcessValue::default(),
-            decide_on: deciding.decide_on,
-            better: deciding.better,
+            ..deciding.rule
         },
         arms,
         workers: None,

@@ -6,18 +6,16 @@ mod tests;
 use anyhow::{Result, ensure};
 
 use crate::plan::arms::Arms;
-use crate::plan::{Control, Role};
+use crate::plan::{Control, DecisionRule, Role};
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::values::metric::MetricSource;
-use model::values::{Better, Ceiling, Clock, DecideOn, Estimand, ValueUnit};
+use model::values::{Better, Ceiling, DecideOn, Estimand, ValueUnit};
 
 #[derive(Debug)]
 pub(super) struct Deciding {
-    pub(super) clock: Clock,
-    pub(super) decide_on: Option<DecideOn>,
-    pub(super) better: Better,
-    pub(super) estimand: Estimand,
+    /// The rule, without the error rate and the size that counts as the same.
+    pub(super) rule: DecisionRule,
     pub(super) ceiling: Option<Ceiling>,
 }
 
@@ -25,23 +23,23 @@ impl Deciding {
     /// The deciding quantity of the options. Sets the unit of the arms, and removes a control that the quantity cannot
     /// use. Errors: the quantity is a value and there is none, or it cannot be subtracted.
     pub(super) fn of(arms: &mut Arms, judgement: &JudgementOptions) -> Result<Self> {
-        let rule = arms.arms.iter().find_map(|arm| arm.value.clone());
-        let chosen = judgement.decide_on.or(rule.as_ref().map(|_| DecideOn::Value));
+        let value = arms.arms.iter().find_map(|arm| arm.value.clone());
+        let chosen = judgement.decide_on.or(value.as_ref().map(|_| DecideOn::Value));
         let estimand = judgement.estimand;
         let clock = chosen.and_then(DecideOn::clock).or(judgement.clock).unwrap_or_default();
         let Some(decide_on) = chosen else {
-            let (estimand, better) = (estimand.unwrap_or_default(), Better::Lower);
+            let estimand = estimand.unwrap_or_default();
+            let rule = DecisionRule { clock, estimand, ..DecisionRule::default() };
             let unit = arms.arms.first().map_or(ValueUnit::Time, |arm| arm.unit);
-            let ceiling = ceiling(judgement, unit, better)?;
-            return Ok(Self { clock, decide_on: None, better, estimand, ceiling });
+            return Ok(Self { rule, ceiling: ceiling(judgement, unit, rule.better)? });
         };
-        let rule = rule.filter(|_| decide_on == DecideOn::Value);
+        let value = value.filter(|_| decide_on == DecideOn::Value);
         ensure!(
-            decide_on != DecideOn::Value || rule.is_some(),
+            decide_on != DecideOn::Value || value.is_some(),
             prose![DecideOn " value: there is no value; " Value " or " ValueJson " says where it is"]
         );
-        let better = rule.as_ref().map_or(Better::Lower, |rule| rule.better);
-        let unit = rule.map_or(decide_on.unit(), |rule| rule.kind());
+        let better = value.as_ref().map_or(Better::Lower, |value| value.better);
+        let unit = value.map_or(decide_on.unit(), |value| value.kind());
         arms.arms.iter_mut().for_each(|arm| arm.unit = unit);
         if decide_on.clock().is_none() {
             remove_control(arms, decide_on)?;
@@ -52,13 +50,14 @@ impl Deciding {
         } else {
             Estimand::Typical
         };
-        let (estimand, ceiling) = (estimand.unwrap_or(usual), ceiling(judgement, unit, better)?);
-        Ok(Self { clock, decide_on: Some(decide_on), better, estimand, ceiling })
+        let (decide_on, estimand) = (Some(decide_on), estimand.unwrap_or(usual));
+        let rule = DecisionRule { estimand, clock, decide_on, better, ..DecisionRule::default() };
+        Ok(Self { rule, ceiling: ceiling(judgement, unit, better)? })
     }
 
     /// Whether the quantity is a processor count, which needs open counters.
     pub(super) fn needs_counters(&self) -> bool {
-        let metrics = self.decide_on.map_or(&[][..], DecideOn::metrics);
+        let metrics = self.rule.decide_on.map_or(&[][..], DecideOn::metrics);
         metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware)
     }
 }
