@@ -33,12 +33,15 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
 fn benchmark(
     name: &str,
     title: &[String],
-    summary: SummaryStatistics,
-    interval: [f64; 2],
+    count: Option<u64>,
+    [mean, low, high]: [f64; 3],
+    stddev: Option<f64>,
 ) -> BenchmarkValues {
+    let summary =
+        SummaryStatistics { count, mean: Some(mean), stddev, ..SummaryStatistics::default() };
     let mut benchmark = BenchmarkValues::from_summary(name, ResultUnit::Time, summary);
     benchmark.group = (!title.is_empty()).then(|| title.join(SEPARATOR));
-    for (key, ns) in ["mean_low_ns", "mean_high_ns"].into_iter().zip(interval) {
+    for (key, ns) in [("mean_low_ns", low), ("mean_high_ns", high)] {
         benchmark.metadata.insert(key.into(), MetaValue::Float(ns));
     }
     benchmark

@@ -13,8 +13,8 @@
 use anyhow::{Context as _, Result, ensure};
 
 use super::benchmark;
+use crate::Results;
 use crate::units::{time_ns, unit_ns};
-use crate::{Results, SummaryStatistics};
 
 /// The start of the head of a table.
 const HEAD: [&str; 3] = ["benchmark name", "samples", "iterations"];
@@ -142,13 +142,10 @@ impl CatchLog {
         let read = (|| {
             ensure!(samples.is_some(), "the line before its mean has no number of samples");
             let mut times = times.into_iter();
-            let [mean, low, high] = times.next().context("its mean is missing")??;
-            ensure!(mean > 0.0, "a time must be above 0");
+            let mean = times.next().context("its mean is missing")??;
+            ensure!(mean[0] > 0.0, "a time must be above 0");
             let stddev = times.next().context("its standard deviation is missing")??[0];
-            let (mean, stddev) = (Some(mean), Some(stddev));
-            let summary =
-                SummaryStatistics { count: samples, mean, stddev, ..SummaryStatistics::default() };
-            Ok(benchmark(&name, &self.title, summary, [low, high]))
+            Ok(benchmark(&name, &self.title, samples, mean, Some(stddev)))
         })();
         to.take(name, number, read);
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::benchmark;
-use crate::{Results, SummaryStatistics};
+use crate::Results;
 
 /// Reads the tags. Catch2 escapes `<` and quotes in attributes.
 pub(super) fn read(text: &str, to: &mut Results) {
@@ -86,11 +86,9 @@ fn end_xml(open: Option<XmlBenchmark>, title: &[String], to: &mut Results) {
         if let Some(why) = failed {
             bail!("it failed: {why}");
         }
-        let [mean, low, high] = mean.context("it has no mean")??;
-        ensure!(mean > 0.0, "mean: a value must be above 0");
-        let (count, mean) = (samples, Some(mean));
-        let summary = SummaryStatistics { count, mean, stddev, ..SummaryStatistics::default() };
-        Ok(benchmark(&name, title, summary, [low, high]))
+        let mean = mean.context("it has no mean")??;
+        ensure!(mean[0] > 0.0, "mean: a value must be above 0");
+        Ok(benchmark(&name, title, samples, mean, stddev))
     })();
     to.take(name, number, read);
 }
