@@ -13,15 +13,7 @@ use crate::spec::run::{HookOptions, ProcessOptions};
 use crate::values::{ErrorControl, Percent, Shell, TimeSpan};
 use crate::words::command_parser;
 
-/// `campaign`.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub struct CampaignVerb {
-    #[command(subcommand)]
-    pub action: CampaignAction,
-}
-
-/// What to do with it.
+/// `campaign`: what to do with it.
 #[derive(Debug, Subcommand)]
 pub enum CampaignAction {
     /// Begin one: the program as it is, and the rules

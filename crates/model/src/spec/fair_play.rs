@@ -38,14 +38,7 @@ pub struct FairPlayOptions {
     pub allow: Vec<CheatKind>,
 }
 
-/// `fair-play`.
-#[derive(Debug, Args)]
-pub struct FairPlayVerb {
-    #[command(subcommand)]
-    pub action: FairPlayAction,
-}
-
-/// What to do.
+/// `fair-play`: what to do.
 #[derive(Debug, Subcommand)]
 pub enum FairPlayAction {
     /// Make the fresh copy of a run (a hook)

@@ -8,15 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::spec::input::InputOptions;
 use crate::values::{Estimate, FailOn, Percent};
 
-/// `history`.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub struct HistoryVerb {
-    #[command(subcommand)]
-    pub action: HistoryAction,
-}
-
-/// What to do with it.
+/// `history`: what to do with it.
 #[derive(Debug, Subcommand)]
 pub enum HistoryAction {
     /// Keep records, or other programs' files, with all that is in them

@@ -40,10 +40,10 @@ use clap::{Parser, Subcommand};
 
 pub use bisect::BisectVerb;
 pub use calibrate::CalibrateVerb;
-pub use campaign::CampaignVerb;
+pub use campaign::CampaignAction;
 pub use command_line::{complete, renamed, without_options};
 pub use convert::ConvertVerb;
-pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions, FairPlayVerb};
+pub use fair_play::{FairPlayAction, FairPlayAudit, FairPlayOptions};
 pub use files::{
     CheckVerb, CompareVerb, DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ReportVerb,
     ShowVerb, SlowestVerb, StatsVerb,
@@ -52,15 +52,15 @@ pub use gate::{GateCounting, GateSelection, GateVerb};
 pub use groups::RevisionOptions;
 pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
-    HistorySearch, HistoryShow, HistoryVerb,
+    HistorySearch, HistoryShow,
 };
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
-pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask};
 pub use race::RaceVerb;
 pub use run::{RunSpec, RunVerb};
 pub use schema::{DOCUMENTS, JsonTarget, Request, command, json_target, parse};
-pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
+pub use shield::{ShieldAction, ShieldExec, ShieldOptions};
 pub use system::{
     SystemAction, SystemAdvise, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb,
 };
@@ -97,7 +97,8 @@ pub enum Verb {
     /// Find the commits that made a program slower or faster
     Bisect(Box<BisectVerb>),
     /// Try attempts to make a program faster, and keep the real gains
-    Campaign(Box<CampaignVerb>),
+    #[command(subcommand, disable_help_subcommand = true)]
+    Campaign(Box<CampaignAction>),
     /// Find the best of many commands, with a known error of the choice
     Race(Box<RaceVerb>),
     /// Say which functions make one command slower than another
@@ -128,22 +129,25 @@ pub enum Verb {
     /// Measure how small a slowdown can be detected here
     Calibrate(Box<CalibrateVerb>),
     /// Keep results for months, and find when they changed
-    History(Box<HistoryVerb>),
+    #[command(subcommand, disable_help_subcommand = true)]
+    History(Box<HistoryAction>),
     /// Measure a suite on many machines, through Slurm or another queue
-    Pool(PoolVerb),
+    #[command(subcommand, disable_help_subcommand = true)]
+    Pool(PoolAction),
     /// Show where lost time goes, and what takes it
     Noise(NoiseVerb),
     /// Show what makes noise on this machine; tune it, and put it back
     System(Box<SystemVerb>),
     /// Keep CPUs free of all other work
-    Shield(Box<ShieldVerb>),
+    #[command(subcommand, disable_help_subcommand = true)]
+    Shield(Box<ShieldAction>),
     /// Make the machine busy on purpose
     Load(LoadVerb),
     /// Link a program with its object files in another order
     LinkOrder(LinkOrderVerb),
     /// Look whether an attempt is fair
-    #[command(hide = true)]
-    FairPlay(FairPlayVerb),
+    #[command(subcommand, hide = true)]
+    FairPlay(FairPlayAction),
     /// Serve measurements to a program, by the Model Context Protocol
     Mcp(McpVerb),
     /// Describe a verb and its options

@@ -6,15 +6,7 @@ use clap::Subcommand;
 
 use crate::values::FailOn;
 
-/// `pool`.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub struct PoolVerb {
-    #[command(subcommand)]
-    pub action: PoolAction,
-}
-
-/// What to do with it.
+/// `pool`: what to do with it.
 #[derive(Debug, Subcommand)]
 pub enum PoolAction {
     /// Submit a suite: each benchmark × repetition is a task, and all its variants are measured on one node, interleaved

@@ -9,15 +9,7 @@ use crate::spec::SystemRoot;
 use crate::spec::groups::RightsOptions;
 use crate::values::Cpus;
 
-/// `shield`.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub struct ShieldVerb {
-    #[command(subcommand)]
-    pub action: ShieldAction,
-}
-
-/// What to do about it.
+/// `shield`: what to do about it.
 #[derive(Debug, Subcommand)]
 pub enum ShieldAction {
     /// Take everything else off some CPUs, until `shield off` or the next boot

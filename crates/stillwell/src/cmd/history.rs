@@ -17,7 +17,7 @@ use analysis::convert::to_record::ImportOptions;
 use host::{open_regular, terminal};
 use model::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
-    HistorySearch, HistoryShow, HistoryVerb,
+    HistorySearch, HistoryShow,
 };
 use model::values::{ALPHA_PCT_RANGE, Estimate, FailOn, exit_code};
 use model::words::in_words;
@@ -36,8 +36,8 @@ const SEED: u64 = 1;
 /// False discovery rate: the largest share of unchanged benchmarks among those reported as changed.
 const FALSE_DISCOVERY: f64 = 0.05;
 
-pub fn history(verb: &HistoryVerb) -> Result<u8> {
-    match &verb.action {
+pub fn history(action: &HistoryAction) -> Result<u8> {
+    match action {
         HistoryAction::Add(verb) => add(verb),
         HistoryAction::Show(verb) => show(verb),
         HistoryAction::Changes(verb) => changes(verb),

@@ -51,8 +51,7 @@ pub fn take_for_kept(now: RightsOptions, began: &mut RightsOptions, work: &str) 
 
 /// Whether the verb is a hook of a session, which gave it its rights.
 fn is_hook(verb: &Verb) -> bool {
-    let Verb::FairPlay(verb) = verb else { return false };
-    !matches!(verb.action, FairPlayAction::Audit(_))
+    matches!(verb, Verb::FairPlay(action) if !matches!(action, FairPlayAction::Audit(_)))
 }
 
 /// Whether the verb measures or changes the machine.
@@ -73,7 +72,7 @@ fn needs_root(verb: &Verb) -> bool {
         | Verb::Load(_)
         | Verb::FairPlay(_)
         | Verb::Mcp(_) => true,
-        Verb::Pool(verb) => matches!(verb.action, PoolAction::Task(_)),
+        Verb::Pool(action) => matches!(action, PoolAction::Task(_)),
         Verb::Show(_)
         | Verb::Stats(_)
         | Verb::Hist(_)
@@ -100,7 +99,7 @@ fn is_as_root(verb: &Verb) -> bool {
         Verb::Bench(verb) => verb.spec.session.workers.machine.rights,
         Verb::Gate(verb) => verb.machine.rights,
         Verb::Bisect(verb) => verb.process.rights,
-        Verb::Campaign(verb) => match &verb.action {
+        Verb::Campaign(action) => match &**action {
             CampaignAction::New(verb) => verb.process.rights,
             CampaignAction::Try(verb) => verb.rights,
             CampaignAction::Confirm(verb) => verb.rights,
@@ -110,7 +109,7 @@ fn is_as_root(verb: &Verb) -> bool {
         Verb::Why(verb) => verb.process.rights,
         Verb::Calibrate(verb) => verb.rights,
         Verb::Load(verb) => verb.rights,
-        Verb::Shield(verb) => match &verb.action {
+        Verb::Shield(action) => match &**action {
             ShieldAction::Exec(verb) => verb.rights,
             _ => return false,
         },

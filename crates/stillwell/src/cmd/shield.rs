@@ -11,13 +11,13 @@ use host::shield::{self, Isolation, ShieldPlan, Watch};
 use host::{Host, journal, shielding, sys, terminal};
 use measure::interrupt::Interrupt;
 use measure::supervised;
-use model::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
+use model::spec::{ShieldAction, ShieldExec, ShieldOptions, SystemRoot};
 use model::values::{exit_code, name_cpus};
 use render::shield as shown;
 use render::system::tuned;
 
-pub fn shield(verb: &ShieldVerb) -> Result<u8> {
-    match &verb.action {
+pub fn shield(action: &ShieldAction) -> Result<u8> {
+    match action {
         ShieldAction::On(verb) => on_machine(&verb.host_root, || on(verb)),
         ShieldAction::Off(verb) => on_machine(&verb.host_root, || off(verb)),
         ShieldAction::Status(verb) => on_machine(&verb.host_root, || status(verb)),

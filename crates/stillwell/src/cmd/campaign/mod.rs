@@ -18,9 +18,7 @@ use crate::cmd::step_directory::{StepDirectory, digest_of};
 use crate::cmd::suite_commands::KeptSuite;
 use crate::session::drawn_seed;
 use host::terminal;
-use model::spec::campaign::{
-    CampaignAction, CampaignNew, CampaignReport, CampaignStatus, CampaignVerb,
-};
+use model::spec::campaign::{CampaignAction, CampaignNew, CampaignReport, CampaignStatus};
 use model::values::exit_code;
 use model::words::one_command;
 use render::{campaign as page, campaign_document as documents, document};
@@ -32,8 +30,8 @@ use folder::{CampaignFolder, CampaignManifest, CampaignOptions};
 const HELD_BACK: [&str; 2] = ["{input}", "{seed}"];
 
 /// Begins a campaign, goes on with one, or shows it.
-pub fn campaign(verb: CampaignVerb) -> Result<u8> {
-    match verb.action {
+pub fn campaign(action: CampaignAction) -> Result<u8> {
+    match action {
         CampaignAction::New(new) => begin(*new),
         CampaignAction::Try(verb) => trying::try_attempt(&verb),
         CampaignAction::Status(verb) => status(&verb),

@@ -13,7 +13,7 @@ use crate::cmd::run_session::measure_quietly;
 use host::terminal;
 use measure::watch::watch;
 use model::spec::run::Style;
-use model::spec::{FairPlayAction, FairPlayAudit, FairPlayVerb, RunSpec, RunVerb};
+use model::spec::{FairPlayAction, FairPlayAudit, RunSpec, RunVerb};
 use model::values::exit_code;
 use record::EndReason;
 use record::fair_play::{AuditReport, Half, WatchRequest};
@@ -22,8 +22,8 @@ use render::json::pretty;
 
 pub use session::{FairPlay, Side, check_inputs};
 
-pub fn fair_play(verb: &FairPlayVerb) -> Result<u8> {
-    match &verb.action {
+pub fn fair_play(action: &FairPlayAction) -> Result<u8> {
+    match action {
         FairPlayAction::Prepare(hook) => session::prepare(&hook.folder)?,
         FairPlayAction::Digest(hook) => session::take_digests(&hook.folder, hook.arm.unwrap_or(0))?,
         FairPlayAction::Watch => {

@@ -24,7 +24,7 @@ use host::{self, Host, sys, terminal};
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
 use measure::supervised::wait_for;
-use model::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use model::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask};
 use model::values::{Better, exit_code};
 use record::plan::defaults;
 use render::pool::Collection;
@@ -39,8 +39,8 @@ const JOBS_MAX: usize = 1000;
 const LOOK_NS: u64 = 1_000_000_000;
 const ASK_NS: u64 = 10_000_000_000;
 
-pub fn pool(verb: &PoolVerb) -> Result<u8> {
-    match &verb.action {
+pub fn pool(action: &PoolAction) -> Result<u8> {
+    match action {
         PoolAction::Run(verb) => run(verb),
         PoolAction::Status(verb) => status(verb),
         PoolAction::Watch(of) => watch(&Pool::find(&of.pool)?),
