@@ -141,8 +141,8 @@ pub struct SuiteOptions {
     #[arg(long, value_name = "NAME=PREFIX,...", value_delimiter = ',')]
     pub arms: Vec<NamedPrefix>,
     /// The commit of a variant that is of a revision, whatever that revision is now; can be repeated
-    #[arg(long, value_name = "NAME=COMMIT", hide = true)]
-    pub pin: Vec<Pin>,
+    #[arg(long, value_name = "NAME=COMMIT", hide = true, value_parser = pinned)]
+    pub pin: Vec<(String, String)>,
     /// Go on with a suite that was interrupted, from the directory of its results. Finished blocks are not repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "filter", "tag", "arms", "pin", "benchmark", "list"])]
     pub resume: Option<PathBuf>,
@@ -172,22 +172,12 @@ impl FromStr for NamedPrefix {
     }
 }
 
-/// A variant's commit as a pool resolved it: `NAME=COMMIT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pin {
-    pub name: String,
-    pub commit: String,
-}
-
-impl FromStr for Pin {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        // A name may contain "="; a commit does not.
-        let parts = text.rsplit_once('=').filter(|(_, commit)| !commit.is_empty());
-        let (name, commit) = parts.ok_or_else(|| format!("{text:?} is not NAME=COMMIT"))?;
-        Ok(Self { name: name.into(), commit: commit.into() })
-    }
+/// A variant and its commit as a pool resolved it: `NAME=COMMIT`.
+fn pinned(text: &str) -> Result<(String, String), String> {
+    // A name may contain "="; a commit does not.
+    let parts = text.rsplit_once('=').filter(|(_, commit)| !commit.is_empty());
+    let (name, commit) = parts.ok_or_else(|| format!("{text:?} is not NAME=COMMIT"))?;
+    Ok((name.into(), commit.into()))
 }
 
 /// What both have.
@@ -232,8 +222,8 @@ pub struct WorkerOptions {
     #[arg(short = 'w', long, value_name = "NUM")]
     pub warmups: Option<u32>,
     /// Loops in each slice, the same for all; 2^8 is 256 [default: as many as take --min-time]
-    #[arg(short = 'l', long, value_name = "NUM")]
-    pub loops: Option<LoopCount>,
+    #[arg(short = 'l', long, value_name = "NUM", value_parser = loop_count)]
+    pub loops: Option<u64>,
     /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub min_time: Option<TimeSpan>,
@@ -355,22 +345,15 @@ impl FromStr for Affinity {
 }
 
 /// A number of loops: `1000`, or `2^10`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopCount(pub u64);
-
-impl FromStr for LoopCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let count = match text.split_once('^') {
-            Some((base, exponent)) => base
-                .parse::<u64>()
-                .ok()
-                .zip(exponent.parse().ok())
-                .and_then(|(base, exponent)| base.checked_pow(exponent)),
-            None => text.parse().ok(),
-        };
-        let count = count.filter(|&count| (1..=1 << 62).contains(&count)).map(Self);
-        count.ok_or_else(|| format!("{text:?} is not a number from 1 to 2^62, like 1000 or 2^10"))
-    }
+fn loop_count(text: &str) -> Result<u64, String> {
+    let count = match text.split_once('^') {
+        Some((base, exponent)) => base
+            .parse::<u64>()
+            .ok()
+            .zip(exponent.parse().ok())
+            .and_then(|(base, exponent)| base.checked_pow(exponent)),
+        None => text.parse().ok(),
+    };
+    let count = count.filter(|count| (1..=1 << 62).contains(count));
+    count.ok_or_else(|| format!("{text:?} is not a number from 1 to 2^62, like 1000 or 2^10"))
 }

@@ -328,7 +328,7 @@ fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
     Workers {
         slice_ns: options.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
         is_slice_named: options.min_time.is_some(),
-        loops: options.loops.map(|loops| loops.0).or(single.map(u64::from)),
+        loops: options.loops.or(single.map(u64::from)),
         n_slices: options.values.or(single),
         n_warmup_slices: options.warmups.or(single.map(|_| 0)),
         gc: options.gc.unwrap_or_default(),

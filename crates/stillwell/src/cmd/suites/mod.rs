@@ -246,13 +246,13 @@ impl SuiteDocument {
         if !spec.revisions.revisions.is_empty() {
             file.variants = revisions(&file, path, &spec.revisions)?;
         }
-        for pin in &spec.suite.pin {
+        for (name, commit) in &spec.suite.pin {
             let mut variants = file.variants.iter_mut();
-            let pinned = variants.find(|it| it.name == pin.name && it.revision.is_some());
+            let pinned = variants.find(|it| it.name == *name && it.revision.is_some());
             let pinned = pinned.with_context(|| {
-                format!("--pin: {shown} has no variant {:?} with a `revision`", pin.name)
+                format!("--pin: {shown} has no variant {name:?} with a `revision`")
             })?;
-            pinned.revision = Some(pin.commit.clone());
+            pinned.revision = Some(commit.clone());
         }
         if file.variants.is_empty() {
             file.variants.push(Variant { name: ONLY.into(), ..Variant::default() }.into());
