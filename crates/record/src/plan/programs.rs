@@ -52,36 +52,28 @@ pub struct ProgramBenchmark {
     pub together: Vec<String>,
 }
 
-/// Programs on the command line of `bench`.
-#[derive(Clone, Copy, Debug)]
-pub struct ListedPrograms<'a> {
-    pub commands: &'a [Arm],
-    /// The benchmarks of each command.
-    pub found: &'a [Vec<ProgramBenchmark>],
-}
-
-/// Decides the plan of programs. Errors: see [`crate::plan::decide_session`]; or no program has a benchmark that the user
-/// wants.
+/// Decides the plan of programs; `found` has the benchmarks of each. Errors: see [`crate::plan::decide_session`]; or no
+/// program has a benchmark that the user wants.
 pub fn decide_bench(
     spec: &BenchSpec,
-    programs: ListedPrograms<'_>,
+    programs: &[Arm],
+    found: &[Vec<ProgramBenchmark>],
     terms: &Terms<'_>,
     surroundings: &Surroundings,
 ) -> Result<Plan> {
-    let ListedPrograms { commands, found } = programs;
     let (mut arms, mut n_of_harnesses) = (Vec::new(), 0);
     let judgement = &spec.session.judgement;
     for name in names(&spec.benchmark, found)? {
         // All programs get the same number of samples, so their lowest ones are comparable.
         let of_all = found.iter().flatten().filter(|listed| listed.name == name);
         let iteration_ns = of_all.filter_map(|it| it.iteration_ns).max_by(f64::total_cmp);
-        for (command, listed) in commands.iter().zip(found) {
+        for (program, listed) in programs.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
             let &ProgramBenchmark { inner_loops, has_own_timer, harness, ref together, .. } =
                 listed;
             n_of_harnesses += usize::from(harness.is_some());
-            let arm = Arm { benchmark, inner_loops, has_own_timer, ..command.clone() };
+            let arm = Arm { benchmark, inner_loops, has_own_timer, ..program.clone() };
             let is_counted = judgement.decide_on == Some(DecideOn::Instructions);
             arms.push(match harness {
                 Some(harness) if is_counted => counted_arm(&arm, harness, iteration_ns, together)?,

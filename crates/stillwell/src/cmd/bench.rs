@@ -19,7 +19,7 @@ use model::spec::BenchVerb;
 use model::spec::workers::{BenchSpec, SessionOptions};
 use model::values::{DecideOn, exit_code};
 use model::words::in_words;
-use record::plan::programs::{ListedPrograms, ProgramBenchmark, decide_bench, names, programs};
+use record::plan::programs::{ProgramBenchmark, decide_bench, names, programs};
 use record::plan::{Arm, Plan, Terms, across, require_comparison};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
@@ -67,8 +67,7 @@ fn measure(
         return list(&names(&spec.benchmark, &found)?);
     }
     time_iterations(spec, commands, &mut found)?;
-    let programs = ListedPrograms { commands, found: &found };
-    let (plan, survey) = planned(verb, programs, &Terms::default(), guard)?;
+    let (plan, survey) = planned(verb, commands, &found, &Terms::default(), guard)?;
     let opening = Opening { maker: Some(maker), ..opening(&session, survey, guard) };
     measure_and_show(&plan, opening, &Presentation::of_workers(&session))
 }
@@ -76,7 +75,8 @@ fn measure(
 /// Looks at the machine under a guard, and decides the plan of a session there.
 fn planned(
     verb: &BenchVerb,
-    programs: ListedPrograms<'_>,
+    programs: &[Arm],
+    found: &[Vec<ProgramBenchmark>],
     terms: &Terms<'_>,
     guard: &Guard,
 ) -> Result<(Plan, Survey)> {
@@ -87,7 +87,7 @@ fn planned(
     if judgement.decide_on == Some(DecideOn::Instructions) {
         around.counters = Some(instruction_counters(workers.machine.rights.as_root));
     }
-    let plan = decide_bench(&verb.spec, programs, terms, &around)?;
+    let plan = decide_bench(&verb.spec, programs, found, terms, &around)?;
     require_comparison(&plan, judgement)?;
     survey.gaps.extend(told_gap(&around, &workers.machine.placement));
     Ok((plan, survey))
@@ -133,11 +133,11 @@ pub fn measure_at(
     let mut listed_benchmarks = listed_benchmarks.to_vec();
     time_iterations(spec, programs, &mut listed_benchmarks)?;
     let session = by_suffix(&spec.session)?;
-    let listed = ListedPrograms { commands: programs, found: &listed_benchmarks };
     let mut guard = Guard::for_workers(&verb.host_root, workers)?;
-    let measured = planned(verb, listed, terms, &guard).and_then(|(plan, survey)| {
-        Session::open(&plan, opening(&session, survey, &mut guard))?.run()
-    });
+    let measured =
+        planned(verb, programs, &listed_benchmarks, terms, &guard).and_then(|(plan, survey)| {
+            Session::open(&plan, opening(&session, survey, &mut guard))?.run()
+        });
     guard.restore(measured)
 }
 

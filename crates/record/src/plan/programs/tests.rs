@@ -104,7 +104,8 @@ fn benchmarks_are_compared_with_their_own_reference() {
     let found = [listed(&["a", "b", "c"]), listed(&["b", "a", "d"])];
     let plan = decide_bench(
         &verb.spec,
-        ListedPrograms { commands: &commands, found: &found },
+        &commands,
+        &found,
         &Terms::default(),
         &Surroundings::of(&facts(), 1),
     )

@@ -18,13 +18,11 @@ use crate::plan::arms::arms;
 use crate::plan::decide::{
     BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
 };
-use crate::plan::programs::{
-    LONGER, ListedPrograms, ProgramBenchmark, decide_bench, decide_workers, names,
-};
+use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
 use crate::plan::surroundings::Surroundings;
 use crate::plan::terms::Terms;
 use crate::plan::workers::run_spec;
-use crate::plan::{BlockRule, Plan};
+use crate::plan::{Arm, BlockRule, Plan};
 use model::prose::prose;
 use model::spec::RunSpec;
 use model::spec::run::{LengthOptions, ProcessOptions};
@@ -239,18 +237,22 @@ impl BenchmarkPlanner<'_> {
             }
             BenchmarkKind::Programs { arms, only } => {
                 let found = names(only, listed)?.into_iter();
-                let programs = ListedPrograms { commands: arms, found: listed };
-                found.map(|name| self.program_plan(programs, name)).collect::<Result<_>>()?
+                found.map(|name| self.program_plan(arms, listed, name)).collect::<Result<_>>()?
             }
         };
         Ok(plans.into_iter().map(|(name, plan)| (name.clone(), self.finish(&name, plan))).collect())
     }
 
-    fn program_plan(&self, programs: ListedPrograms<'_>, inner: String) -> Result<(String, Plan)> {
+    fn program_plan(
+        &self,
+        programs: &[Arm],
+        listed: &[Vec<ProgramBenchmark>],
+        inner: String,
+    ) -> Result<(String, Plan)> {
         let name = self.candidate.inner_name(&inner);
         let spec =
             BenchSpec { benchmark: vec![inner], session: self.session(), ..BenchSpec::default() };
-        Ok((name, decide_bench(&spec, programs, &Terms::default(), self.surroundings)?))
+        Ok((name, decide_bench(&spec, programs, listed, &Terms::default(), self.surroundings)?))
     }
 
     /// Fills in what all kinds have in common.

@@ -5,7 +5,6 @@ use std::path::Path;
 use clap::Parser as _;
 
 use super::*;
-use crate::plan::Arm;
 use host::{Facts, Git};
 use model::harness::{Harness, RESULT_FILE};
 use model::spec::suite::{SuiteItem, Text, Variant, parse};
