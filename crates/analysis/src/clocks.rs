@@ -23,7 +23,7 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
     let n_arms = plan.arms.len();
     let compared_clock = match &plan.workers {
         Some(workers) => workers.headline.clock(),
-        None => Some(rows.clock()),
+        None => Some(rows.compared().clock),
     };
     let Some(compared_clock) = compared_clock.filter(|_| !rows.compares_other_values()) else {
         let mut summaries = summaries(record, None, None, None);

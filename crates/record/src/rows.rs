@@ -135,11 +135,6 @@ impl Rows {
         self.headline(index).map(|value| self.compared.cost(value))
     }
 
-    /// The compared time of rows without an own value.
-    pub fn clock(&self) -> Clock {
-        self.compared.clock
-    }
-
     pub fn compared(&self) -> Compared {
         self.compared
     }

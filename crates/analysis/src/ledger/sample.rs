@@ -100,7 +100,7 @@ impl LedgerSample {
     /// Splits the time in which no task of the run ran into waits after preemptions and other waits.
     fn stalled(self, rows: &Rows, index: usize) -> Self {
         let stalled_ns = rows.get(index, Metric::StalledNs).and_then(|ns| i64::try_from(ns).ok());
-        let Some(stalled_ns) = stalled_ns.filter(|_| rows.clock() == Clock::Clean) else {
+        let Some(stalled_ns) = stalled_ns.filter(|_| rows.compared().clock == Clock::Clean) else {
             return self;
         };
         // One task may run while another is preempted.

@@ -82,7 +82,7 @@ pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let lookup = |key: &str| text(metadata?.get(key)?);
     let mut origin = origin_of(file, &header.facts, &header.tool, &header.created, lookup);
     if metadata.is_none() {
-        origin.surroundings.push(("clock".into(), record.rows.clock().name()));
+        origin.surroundings.push(("clock".into(), record.rows.compared().clock.name()));
     }
     origin
 }
