@@ -36,15 +36,11 @@ struct LogResults {
 impl LogResults {
     /// Adds a result, or notes why it cannot be read.
     fn add(&mut self, number: usize, name: &str, read: anyhow::Result<crate::BenchmarkValues>) {
-        match read {
-            Ok(mut benchmark) => {
-                if benchmark.group.is_none() {
-                    benchmark.group.clone_from(&self.program);
-                }
-                self.results.benchmarks.push(benchmark);
-            }
-            Err(error) => self.results.unread(name.to_owned(), number, format!("{error:#}")),
-        }
+        let of_program = |mut benchmark: crate::BenchmarkValues| {
+            benchmark.group = benchmark.group.or_else(|| self.program.clone());
+            benchmark
+        };
+        self.results.take(name, number, read.map(of_program));
     }
 }
 
