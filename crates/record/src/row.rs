@@ -206,19 +206,12 @@ impl Layout {
         if n_cells != n_columns {
             return Err(format!("{n_cells} cells in a record of {n_columns} columns"));
         }
-        let mut row = Row {
-            step: required(&cells, 0)?,
-            arm: required(&cells, 1)?,
-            block: optional(&cells, 2)?,
-            started_ns: required(&cells, 3)?,
-            cpu: optional(&cells, 4)?,
-            exit: required(&cells, 5)?,
-            timed_out: cells[6] == Some(1),
-            is_rejected: false,
-            compared: Compared::default(),
-            value,
-            values: [None; METRICS.len()],
-        };
+        let (step, arm) = (required(&cells, 0)?, required(&cells, 1)?);
+        let mut row = Row::new(step, arm, optional(&cells, 2)?, required(&cells, 3)?);
+        row.cpu = optional(&cells, 4)?;
+        row.exit = required(&cells, 5)?;
+        row.timed_out = cells[6] == Some(1);
+        row.value = value;
         for (index, cell) in self.cells.iter().enumerate() {
             if let CellKind::Metric(metric) = cell {
                 row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
