@@ -12,9 +12,6 @@ pub struct InputOptions {
     pub format: Option<FileFormat>,
     #[command(flatten)]
     pub kind: KindOptions,
-    /// Only this benchmark or command; can be repeated
-    #[arg(short = 'b', long, value_name = "NAME")]
-    pub benchmark: Vec<String>,
     /// The most values to keep of a file that is read line by line; no option.
     #[arg(skip)]
     pub values_max: Option<usize>,
@@ -29,12 +26,9 @@ pub struct FromOptions {
     pub from: Option<FileFormat>,
     #[command(flatten)]
     pub kind: KindOptions,
-    /// Only this benchmark or command; can be repeated
-    #[arg(short = 'b', long, value_name = "NAME")]
-    pub benchmark: Vec<String>,
 }
 
-/// What some formats do not say themselves.
+/// What some formats do not say themselves, and the benchmarks to show.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KindOptions {
     /// Unit of lines of times [default: s]
@@ -46,6 +40,9 @@ pub struct KindOptions {
     /// Most bytes that a compressed file may unpack to, for example 500M or 4G [default: a 64th of the free memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_unpacked: Option<u64>,
+    /// Only this benchmark or command; can be repeated
+    #[arg(short = 'b', long, value_name = "NAME")]
+    pub benchmark: Vec<String>,
 }
 
 /// A number of bytes, with K, M or G.
@@ -61,7 +58,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 impl From<&FromOptions> for InputOptions {
     fn from(options: &FromOptions) -> Self {
-        let FromOptions { from, kind, benchmark } = options.clone();
-        Self { format: from, kind, benchmark, values_max: None }
+        let FromOptions { from, kind } = options.clone();
+        Self { format: from, kind, values_max: None }
     }
 }

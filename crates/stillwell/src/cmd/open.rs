@@ -51,9 +51,9 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Input
     let created = created(path);
     let content = content(path, options, detail)?;
     let mut opened = InputFile { path: path.into(), content, created };
-    if !options.benchmark.is_empty() {
+    if !options.kind.benchmark.is_empty() {
         let shown = || path.display().to_string();
-        opened.select(&options.benchmark).with_context(shown)?;
+        opened.select(&options.kind.benchmark).with_context(shown)?;
     }
     Ok(opened)
 }
