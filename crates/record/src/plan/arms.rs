@@ -269,11 +269,8 @@ fn words(command: &str, shell: Option<&[String]>) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use super::arms as made;
     use super::*;
-
-    fn made(spec: &RunSpec) -> Result<Arms> {
-        arms(spec)
-    }
 
     fn spec(commands: &[&str]) -> RunSpec {
         RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
