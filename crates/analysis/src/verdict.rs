@@ -106,16 +106,16 @@ pub fn judge_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement 
     Judgement { verdict, within_margin, interval: Some(ratio), ..undecided(policy) }
 }
 
-/// The answer to `--fail-on`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// The answer to `--fail-on`, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateAnswer {
     /// Nothing is above the limit.
     Pass,
-    /// A slowdown or a value is certainly above the limit.
-    Fail,
     /// A slowdown or a value may be above the limit.
     Undecided,
+    /// A slowdown or a value is certainly above the limit.
+    Fail,
 }
 
 /// The answer to `--fail-on` and the deciding comparison.
@@ -161,25 +161,13 @@ impl GateAnswer {
             Self::Undecided => exit_code::UNDECIDED,
         }
     }
-
-    fn severity(self) -> u8 {
-        match self {
-            Self::Pass => 0,
-            Self::Undecided => 1,
-            Self::Fail => 2,
-        }
-    }
-
-    pub fn and(self, other: Self) -> Self {
-        if other.severity() > self.severity() { other } else { self }
-    }
 }
 
 /// The one with the worst answer; of equally bad ones, the first with the largest value.
 pub fn worst_of<T>(all: &[T], key: impl Fn(&T) -> (GateAnswer, f64)) -> Option<&T> {
     all.iter().rev().max_by(|one, other| {
         let ((one, value), (other, larger)) = (key(one), key(other));
-        one.severity().cmp(&other.severity()).then(value.total_cmp(&larger))
+        one.cmp(&other).then(value.total_cmp(&larger))
     })
 }
 

@@ -24,7 +24,7 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
     let plan = &judged.record.header.plan;
     let of_slowdowns = Gate::of(judged.judgements, fail_on).answer;
     let answers = ceilings.iter().map(|it| it.answer);
-    if code != answers.fold(of_slowdowns, GateAnswer::and).exit_code() {
+    if code != answers.fold(of_slowdowns, GateAnswer::max).exit_code() {
         return log_line(&format!(
             "gate: not decided: the session did not come to its end, exit code {code}"
         ));

@@ -99,7 +99,7 @@ impl<'a> GateResult<'a> {
     }
 
     pub fn code_of(rows: &[GateRow]) -> u8 {
-        rows.iter().fold(GateAnswer::Pass, |worst, row| worst.and(row.answer)).exit_code()
+        rows.iter().map(|row| row.answer).max().unwrap_or(GateAnswer::Pass).exit_code()
     }
 
     fn row(
@@ -121,9 +121,7 @@ impl<'a> GateResult<'a> {
         let ceiling = self.ceiling_of(plan, comparison.arm);
         // A failing slowdown is reported before a failing value.
         let (answer, by) = match &ceiling {
-            Some((answer, _)) if by_change.0.and(*answer) != by_change.0 => {
-                (*answer, DecidedBy::Ceiling)
-            }
+            Some((answer, _)) if *answer > by_change.0 => (*answer, DecidedBy::Ceiling),
             _ => by_change,
         };
         let by = match plan.policy.decide_on {

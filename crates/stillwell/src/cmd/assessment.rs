@@ -119,6 +119,6 @@ impl Assessment {
         let Some(fail_on) = fail_on else { return Ok(exit_code::SUCCESS) };
         let answers = self.ceilings(fail_on)?.into_iter().map(|it| it.answer);
         let of_slowdowns = Gate::of(&self.judgements, fail_on).answer;
-        Ok(answers.fold(of_slowdowns, GateAnswer::and).exit_code())
+        Ok(answers.fold(of_slowdowns, GateAnswer::max).exit_code())
     }
 }
