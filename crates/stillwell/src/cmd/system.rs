@@ -27,10 +27,10 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
         Some(SystemAction::Tune(verb)) => on_machine(&verb.root.host_root, || tuning::tune(verb)),
         Some(SystemAction::Reset(verb)) => on_machine(&verb.host_root, || tuning::reset(verb)),
         Some(SystemAction::Status(verb)) => on_machine(&verb.host_root, || tuning::status(verb)),
-        Some(SystemAction::Guard(verb)) if verb.probe => Ok(exit_code::SUCCESS),
-        Some(SystemAction::Guard(verb)) => {
-            on_machine(&verb.root.host_root, || host::guardian::serve(&verb.root.host_root))
-        }
+        Some(SystemAction::Guard(verb)) => on_machine(&verb.root.host_root, || match verb.probe {
+            true => Ok(exit_code::SUCCESS),
+            false => host::guardian::serve(&verb.root.host_root),
+        }),
         // It measures, and a guardian changes the machine.
         Some(SystemAction::Advise(verb)) => advise::advise(verb),
         Some(SystemAction::Boot(verb)) => on_machine(&verb.host_root, || boot(verb)),
