@@ -67,7 +67,7 @@ impl FromStr for Ceiling {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not a time, a size or a number: 20ms, 64MiB, 1000000");
-        let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let number = text.trim_end_matches(char::is_alphabetic);
         let (name, value) = (&text[number.len()..], number.parse::<f64>().map_err(|_| wrong())?);
         let (unit, size) = match known_unit(name) {
             Some(known) => known,
@@ -102,6 +102,7 @@ mod tests {
         };
         check("20ms", 2e7, ValueUnit::Time, "20ms");
         check("0.5s", 5e8, ValueUnit::Time, "0.5s");
+        check("5µs", 5e3, ValueUnit::Time, "5us");
         check("2.25ns", 2.25, ValueUnit::Time, "2.25ns");
         check("64MiB", 67_108_864.0, ValueUnit::Bytes, "64MiB");
         check("1.5GB", 1.5e9, ValueUnit::Bytes, "1.5GB");
