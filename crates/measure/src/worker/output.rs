@@ -63,13 +63,15 @@ impl TailFile {
     /// Makes a hole: an emptied file would lose what the program writes between the reading of its end and that.
     fn trim(&mut self) {
         let n_bytes = length_of(&self.file);
-        if n_bytes.saturating_sub(self.freed_bytes) <= FILE_BYTES_MAX {
+        // The program may have emptied the file itself.
+        self.freed_bytes = self.freed_bytes.min(n_bytes);
+        if n_bytes - self.freed_bytes <= FILE_BYTES_MAX {
             return;
         }
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         self.freed_bytes = n_bytes - TAIL_BYTES as u64;
         if fallocate(&self.file, hole, 0, self.freed_bytes).is_err() {
-            // A sandbox without holes.
+            // A sandbox without holes: the end is lost, too.
             self.file.set_len(0).ok();
             self.freed_bytes = 0;
         }

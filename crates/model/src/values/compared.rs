@@ -146,7 +146,7 @@ pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64>
         }
         Clock::Cpu => match get(Metric::CpuNs) {
             Some(ns) => ns,
-            None => 1000 * (get(Metric::UserUs)? + get(Metric::SysUs)?),
+            None => get(Metric::UserUs)?.saturating_add(get(Metric::SysUs)?).saturating_mul(1000),
         },
     };
     Some(ns as f64)
