@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -81,7 +80,7 @@ pub(super) fn file_named(root: &Path, name: &str) -> Option<PathBuf> {
     let is_it = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         name.is_some_and(|name| name != wanted && without_hash(&name) == wanted)
-            && path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+            && is_executable(path)
     };
     let programs = entries.map(|entry| entry.path()).filter(is_it);
     programs.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
