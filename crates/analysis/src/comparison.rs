@@ -252,7 +252,7 @@ impl RatioInterval {
         Self { ratio: theta.exp(), lo, hi }
     }
 
-    /// The same, with the estimate moved into the interval.
+    /// The ratio of a log that is moved into its interval if it is outside.
     pub(crate) fn clamped(theta: f64, interval: Interval) -> Self {
         Self::of_logs(theta.clamp(interval.lo, interval.hi), interval)
     }

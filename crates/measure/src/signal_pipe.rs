@@ -9,7 +9,7 @@ use signal_hook::SigId;
 
 use host::sys;
 
-/// Those of the signals that our caller does not ignore. An ignored signal stays ignored, as nohup(1) expects.
+/// The signals that our caller does not ignore. An ignored signal stays ignored, as nohup(1) expects.
 pub fn heeded<const N: usize>(signals: [i32; N]) -> Vec<i32> {
     signals.into_iter().filter(|&signal| !sys::is_ignored(signal)).collect()
 }

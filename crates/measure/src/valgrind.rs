@@ -190,7 +190,7 @@ impl CountTask {
         String::from_utf8_lossy(&text).parse().ok()
     }
 
-    /// The files of counts with this prefix.
+    /// The texts of the files of counts with this prefix.
     fn counts(&self, prefix: &str) -> Result<Vec<String>, Uncounted> {
         let texts = self.texts(prefix);
         if texts.is_empty() {

@@ -179,7 +179,7 @@ pub enum LauncherReply {
 /// Metrics that the launcher can and cannot collect.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LauncherReport {
-    /// Those that can be collected, beyond the constant ones.
+    /// Metrics that can be collected, beyond the constant ones.
     pub metrics: Vec<Metric>,
     /// Evidence that this machine does not provide.
     pub gaps: Vec<Gap>,

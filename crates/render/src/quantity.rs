@@ -280,7 +280,7 @@ fn time_difference(new: &str, old: &str, shown: RatioInterval, by: &str, range: 
     }
 }
 
-/// `2.3 times as fast (1.5 to 2.9)`, up to the second name.
+/// `2.3 times (1.5 to 2.9) as fast`, up to the second name.
 fn as_fast(interval: RatioInterval) -> String {
     let [lo, ratio, hi] = interval_ends(interval);
     format!("{ratio} times ({lo} to {hi}) as fast")

@@ -59,7 +59,7 @@ pub use tracing::{
     share_perf_buffer,
 };
 
-/// The error of a system call that has just failed. It allocates nothing.
+/// Whether a system call succeeded, by its result; else the error that it has just left. Allocates nothing.
 fn checked(result: impl Into<c_long>) -> io::Result<()> {
     if result.into() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

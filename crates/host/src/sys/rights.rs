@@ -89,11 +89,11 @@ pub fn may_raise_priority(nice: i32) -> bool {
     getpriority_process(None).is_ok_and(|own| nice >= own || (set(nice) && set(own)))
 }
 
-/// As whom this process opened files before [`take_files`].
+/// The user that this process opened files as before [`take_files`].
 static OWN: OnceLock<User> = OnceLock::new();
 
 impl User {
-    /// As whom this thread opens files.
+    /// The user that this thread opens files as.
     fn of_files() -> Self {
         // SAFETY: the calls take integers. An id that does not exist changes nothing and returns the id in force
         // (setfsuid(2)).

@@ -53,7 +53,7 @@ pub(super) fn end(first: i32, others: &[i32]) -> (i32, Usage) {
 }
 
 fn reaped(pid: i32) -> (i32, Usage) {
-    sys::reap(pid).expect("nobody else reaps a child of ours")
+    sys::reap(pid).expect("only this function reaps the child")
 }
 
 /// Adds the usage of another process. Of memory, the larger one counts.

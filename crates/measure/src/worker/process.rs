@@ -94,7 +94,7 @@ impl WorkerProcess {
         }
         sys::signal_group(self.pid, libc::SIGKILL);
         self.exit = match &self.origin {
-            // It cannot fail for a child that only this function reaps; drop must not panic.
+            // Only this function reaps the child, so it does not fail. A drop must not panic anyway.
             ProcessOrigin::Child(_) => sys::reap(self.pid).ok().map(|(exit, _)| exit),
             ProcessOrigin::Forked(server) => {
                 // The process may not lead a group.

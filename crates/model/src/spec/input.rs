@@ -17,7 +17,7 @@ pub struct InputOptions {
     pub values_max: Option<usize>,
 }
 
-/// The same for the verb whose --format is what it writes.
+/// [`InputOptions`] for the verb whose --format is what it writes.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Files of other programs")]
 pub struct FromOptions {

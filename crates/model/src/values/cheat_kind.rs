@@ -55,7 +55,7 @@ pub enum ErrorControl {
 }
 
 impl ErrorControl {
-    /// The same error control in the statistics crate.
+    /// This error control in the statistics crate.
     pub fn online_control(self) -> OnlineControl {
         match self {
             Self::Fwer => OnlineControl::FamilyWise,

@@ -1,4 +1,4 @@
-//! Decides the plan from request and facts, with the defaults of a session. `plan::defaults` has the defaults of verbs
+//! Decides the plan from options and facts, with the defaults of a session. `plan::defaults` has the defaults of verbs
 //! without a plan.
 
 use anyhow::{Result, bail, ensure};
@@ -95,8 +95,7 @@ pub(super) fn decide(
 }
 
 /// The plan as the options say.
-fn by_options(spec: &RunSpec, arms: Arms, surroundings: &Surroundings) -> Result<Plan> {
-    let mut arms = arms;
+fn by_options(spec: &RunSpec, mut arms: Arms, surroundings: &Surroundings) -> Result<Plan> {
     let (deciding, copies) = copies::deciding(&mut arms, spec)?;
     let Arms { arms, control, shell, shell_reason } = arms;
     let RunSpec { length, process, hooks, judgement, display, .. } = spec;

@@ -14,7 +14,7 @@ use model::values::{Better, Ceiling, DecideOn, Estimand, ValueUnit};
 
 #[derive(Debug)]
 pub(super) struct Deciding {
-    /// The rule, without the error rate and the size that counts as the same.
+    /// The rule; its error rate, margin and process value are still the defaults.
     pub(super) rule: DecisionRule,
     pub(super) ceiling: Option<Ceiling>,
 }

@@ -43,7 +43,7 @@ impl Workers {
     }
 }
 
-/// The options of `timeit`, `bench` and suites as those of `run`. `affinity`: the CPUs of `--affinity`.
+/// The options of `timeit`, `bench` and suites, in the fields of `run`. `affinity`: the CPUs of `--affinity`.
 pub(super) fn run_spec(
     options: &WorkerOptions,
     judgement: &JudgementOptions,

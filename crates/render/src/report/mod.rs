@@ -26,7 +26,7 @@ use crate::columns::for_page;
 use analysis::report::report;
 use analysis::verdict::Judged;
 
-/// The beginning of all pages. Those of a site have a `root`, and link to its style.
+/// The beginning of all pages. A page of a site has a `root`, and links to its style.
 const HEAD: &str = include_str!("../../assets/report/head.html");
 const TEMPLATE: &str = include_str!("../../assets/report/page.html");
 pub(super) const STYLE: &str = include_str!("../../assets/report/style.css");

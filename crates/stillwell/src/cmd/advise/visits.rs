@@ -202,7 +202,7 @@ fn no_shield(isolation: Option<&Isolation>) -> String {
 /// The times of the runs in their order. Runs without a clean time have their wall time.
 fn times(record: &Record, place: usize, clock: model::values::Clock) -> Option<AdviceVisit> {
     let rows = &record.rows;
-    let timed: Vec<usize> = (0..rows.len()).filter(|&index| rows.is_measurement(index)).collect();
+    let timed: Vec<usize> = rows.measurements().collect();
     let time = |&index: &usize| {
         let wall = || rows.get(index, Metric::WallNs).map(|ns| ns as f64);
         rows.time_ns(index, clock).or_else(wall)

@@ -5,7 +5,7 @@ use crate::cmd::bisect::state::{BisectState, ObservedLine};
 use crate::cmd::unmeasured::Unmeasured;
 use search::bisection::{BisectSearch, LayoutFinding, Observation};
 
-/// Builds both in several link orders, and measures them in turns. Errors: ^C came.
+/// Builds both in several link orders, and measures them in turns. Errors: ^C came, or the verb itself failed.
 pub(super) fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,

@@ -84,7 +84,7 @@ impl<'a> BisectMeasurer<'a> {
     }
 
     /// Builds a commit in the first `n` link orders. Returns whether its build links anything that has another order.
-    /// Errors: the build has no commit.
+    /// Errors: it cannot be built or listed, or ^C came.
     pub(super) fn relink(&mut self, commit: &Commit, n: u32) -> Result<bool, Unmeasured> {
         let attempt = self.attempt(commit, Some(n)).map_err(|why| match why {
             // Without a compiler in PATH, for example. A confirmed commit stays confirmed.

@@ -217,7 +217,8 @@ fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -
     Ok(exit_code::INTERRUPTED)
 }
 
-/// Takes a step: builds what it needs, then measures. Errors: ^C came, or an end of the search cannot be measured.
+/// Takes a step: builds what it needs, then measures. Errors: ^C came, an end of the search cannot be
+/// measured, or the verb itself failed.
 fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,

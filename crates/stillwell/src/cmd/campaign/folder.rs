@@ -56,7 +56,7 @@ pub(super) struct CampaignOptions {
     pub rules: CampaignRules,
     pub trial: TrialRule,
     pub budget: TimeSpan,
-    /// As in the manifest.
+    /// This and the suite: as in the manifest.
     pub benchmarks: Vec<String>,
     pub suite: Option<KeptSuite>,
 }
@@ -164,7 +164,7 @@ fn state(
     Ok((options, campaign))
 }
 
-/// Their namespace. Lists of branches and tags do not show it.
+/// The namespace of the references to accepted commits. Lists of branches and tags do not show it.
 const PARENT: &str = "refs/stillwell/campaigns";
 
 pub(super) fn keep_last_commit(work: &CampaignFolder) -> Result<()> {
