@@ -10,7 +10,7 @@ use crate::plan::{Control, DecisionRule, Role};
 use model::prose::prose;
 use model::spec::groups::JudgementOptions;
 use model::values::metric::MetricSource;
-use model::values::{Better, Ceiling, DecideOn, Estimand, ValueUnit};
+use model::values::{Better, Ceiling, DecideOn, ValueUnit};
 
 #[derive(Debug)]
 pub(super) struct Deciding {
@@ -44,13 +44,7 @@ impl Deciding {
         if decide_on.clock().is_none() {
             remove_control(arms, decide_on)?;
         }
-        // Only a time has a floor that noise adds to. The lowest throughput belongs to the most disturbed run.
-        let usual = if unit.is_time() && better == Better::Lower {
-            Estimand::default()
-        } else {
-            Estimand::Typical
-        };
-        let (decide_on, estimand) = (Some(decide_on), estimand.unwrap_or(usual));
+        let (decide_on, estimand) = (Some(decide_on), estimand.unwrap_or_default());
         let rule = DecisionRule { estimand, clock, decide_on, better, ..DecisionRule::default() };
         Ok(Self { rule, ceiling: ceiling(judgement, unit, better)? })
     }

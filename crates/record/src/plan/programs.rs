@@ -259,12 +259,9 @@ pub fn decide_workers(
     surroundings: &Surroundings,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
-    let (mut judgement, options) = with_worker_quantity(judgement, options)?;
+    let (judgement, options) = with_worker_quantity(judgement, options)?;
     let options = &options;
     let headline = options.headline(judgement.clock);
-    if !headline.unit().is_time() {
-        judgement.estimand = judgement.estimand.or(Some(Estimand::Typical));
-    }
     ensure!(
         judgement.clock.is_none() || headline.unit().is_time(),
         "--decide-on does not go with --track-memory or --tracemalloc, which decide too"

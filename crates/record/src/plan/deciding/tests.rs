@@ -25,7 +25,11 @@ fn a_value_decides_unless_another_quantity_is_named() {
     let made = plan(with_value).unwrap();
     let policy = made.policy;
     assert_eq!((policy.decide_on, policy.better), (Some(DecideOn::Value), Better::Higher));
-    assert_eq!((policy.estimand, made.control), (Estimand::Typical, None));
+    assert_eq!(
+        (policy.estimand, made.control),
+        (Estimand::Adaptive, None),
+        "a tail is compared too"
+    );
     assert_eq!(made.arms.len(), 2, "without the empty shell");
     let made = plan(|spec| {
         with_value(spec);

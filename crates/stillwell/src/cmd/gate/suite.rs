@@ -14,7 +14,7 @@ use model::spec::groups::{JudgementOptions, StopOptions};
 use model::spec::run::OutputOptions;
 use model::spec::workers::{BenchSpec, PyperfOptions, SessionOptions, SuiteOptions, WorkerOptions};
 use model::spec::{BenchVerb, GateVerb};
-use model::values::{CounterChoice, DecideOn, Percent, TimeSpan};
+use model::values::{CounterChoice, DecideOn, Estimand, Percent, TimeSpan};
 
 use super::pairs::Pair;
 use super::trees::Trees;
@@ -61,10 +61,13 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
     let mut limits = fail_on(verb);
     // `above:20ms` limits a time, not a count.
     limits.above = limits.above.filter(|_| !is_counted);
+    let decide_on = if is_counted { Some(DecideOn::Instructions) } else { verb.decide_on };
     let judgement = JudgementOptions {
         alpha: Some(Percent(request.alpha_pct)),
         same: verb.same,
-        decide_on: if is_counted { Some(DecideOn::Instructions) } else { verb.decide_on },
+        decide_on,
+        // Work has hardly any noise. To know its tail too would take 44 pairs of runs.
+        estimand: (decide_on == Some(DecideOn::Instructions)).then_some(Estimand::Typical),
         counter: request.counter.or(verb.counter.filter(|_| verb.decide_on.is_some())),
         fail_on: Some(limits),
         ..JudgementOptions::default()
