@@ -18,9 +18,9 @@ const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";
 const ESTIMATES: &str = "estimates.json";
 
-/// Whether files with these relative paths make up a directory of criterion.
+/// Whether files with these relative paths make up a directory of criterion. A lone benchmark.json can be of any program.
 pub(crate) fn is_directory<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) -> bool {
-    paths.into_iter().any(|path| wants(path, side))
+    paths.into_iter().any(|path| path != BENCHMARK && wants(path, side))
 }
 
 /// Whether a reader of this side needs a file at this path from the named directory.

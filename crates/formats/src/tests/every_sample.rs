@@ -51,7 +51,7 @@ fn every_format_is_recognised() {
     assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), FileFormat::Pyperf);
     assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), FileFormat::Hyperfine);
     assert!(is_criterion(CRITERION.iter().map(|file| file.path), "new"));
-    assert!(!is_criterion(["src/main.rs", "new/other.json"], "new"));
+    assert!(!is_criterion(["src/main.rs", "new/other.json", "benchmark.json"], "new"));
 }
 
 /// `python3 -m pyperf` 2.10.0: get_nrun(), get_nvalue(), mean(), median(), stdev(), min and max of get_values().

@@ -26,8 +26,9 @@ const POOL: &str = "pool.json";
 /// Size of a file's start, which tells its format.
 const START_BYTES: u64 = 64 << 10;
 
-/// The named file, the matches of a pattern, or all results below a folder. A folder with only criterion's files is one
-/// result. So is a folder without readable files: opening it gives the reason. Errors: a pattern has no match.
+/// The named file, the matches of a pattern, or all results below a folder. Its files of criterion are one result, with
+/// the folder's name. A folder without readable files stands for itself: opening it gives the reason. Errors: a pattern
+/// has no match.
 pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
     let text = named.to_string_lossy();
     if text.contains(['*', '?']) && named.symlink_metadata().is_err() {
@@ -47,10 +48,11 @@ pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> 
             && !(is_criterion && is_of_criterion(name))
             && !unfinished.iter().any(|part| name.starts_with(part))
     });
-    if inside.is_empty() {
-        return Ok(vec![named.into()]);
+    let mut files: Vec<PathBuf> = inside.iter().map(|name| named.join(name)).collect();
+    if is_criterion || files.is_empty() {
+        files.push(named.into());
     }
-    Ok(inside.iter().map(|name| named.join(name)).collect())
+    Ok(files)
 }
 
 /// The paths that match a pattern with `*` and `?`, sorted.
@@ -166,5 +168,23 @@ mod tests {
         assert_eq!(names("a/none.json"), ["a/none.json"]);
         let error = expanded(&at("a/*.csv"), ReadOptions::default()).unwrap_err();
         assert!(error.to_string().starts_with("no file matches"), "{error}");
+    }
+
+    #[test]
+    fn criterion_is_one_result_beside_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("x/new")).unwrap();
+        let files = || expanded(folder.path(), ReadOptions::default()).unwrap();
+        // Without a sample it can be of any program.
+        std::fs::write(at("benchmark.json"), "{}").unwrap();
+        assert_eq!(files(), [at("benchmark.json")]);
+        std::fs::remove_file(at("benchmark.json")).unwrap();
+        for name in ["x/new/benchmark.json", "x/new/sample.json", "x/new/tukey.json"] {
+            std::fs::write(at(name), "{}").unwrap();
+        }
+        assert_eq!(files(), [folder.path().to_owned()]);
+        std::fs::write(at("jmh.json"), "[]").unwrap();
+        assert_eq!(files(), [at("jmh.json"), folder.path().to_owned()]);
     }
 }
