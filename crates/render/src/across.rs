@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,7 +76,9 @@ pub fn text(
         let record = session.record;
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
     }
-    if old.iter().any(|session| session.record.header.created > new.record.header.created) {
+    let began =
+        |session: &SessionRecord<'_>| session.record.header.created.parse::<Timestamp>().ok();
+    if old.iter().any(|session| began(session) > began(&new)) {
         out.push_str("an old session is later than the new one\n");
     }
     for session in old {

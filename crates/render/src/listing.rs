@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Zoned;
+
 use crate::columns::{keeps_names, one_line, shorten, wide, width, wrap};
 use crate::table;
 use crate::units::counted;
@@ -13,8 +15,8 @@ const INDENT: usize = 18;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedRecord {
-    /// Start of the session, RFC 3339.
-    pub created: String,
+    /// Start of the session, in the zone of the list. Its order is that of time.
+    pub created: Zoned,
     /// The commands, or the suite.
     pub what: String,
     /// The file or directory.
@@ -69,10 +71,10 @@ pub fn text(list: &RecordList<'_>) -> String {
 
 fn rows(records: &[ListedRecord]) -> String {
     let row = |it: &ListedRecord, columns: usize| {
-        let minute: String = it.created.chars().take(16).collect();
+        let minute = it.created.strftime("%Y-%m-%d %H:%M").to_string();
         // The whole path, for copying.
         let path = one_line(&it.path.display().to_string());
-        vec![minute.replace('T', " "), shorten(&it.what, columns), path]
+        vec![minute, shorten(&it.what, columns), path]
     };
     let heading = table::cells(&["measured", "what", "record"]);
     let in_lines: Vec<_> = records.iter().map(|it| row(it, COMMANDS_MAX)).collect();
@@ -91,6 +93,12 @@ fn rows(records: &[ListedRecord]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::civil::date;
+    use jiff::tz::TimeZone;
+
+    fn created() -> Zoned {
+        date(2026, 11, 24).at(16, 21, 41, 0).to_zoned(TimeZone::UTC).unwrap()
+    }
 
     fn list<'a>(records: &'a [ListedRecord], unread: &'a [String]) -> RecordList<'a> {
         RecordList { records, n_more: 3, unread, directory: Path::new("/state"), is_search: false }
@@ -99,7 +107,7 @@ mod tests {
     #[test]
     fn a_path_is_whole_and_commands_are_cut() {
         let record = ListedRecord {
-            created: "2026-11-24T16:21:41.5+01:00".into(),
+            created: created(),
             what: "x".repeat(100),
             path: format!("/state/{}.swell", "y".repeat(60)).into(),
         };
@@ -118,11 +126,8 @@ mod tests {
 
     #[test]
     fn short_paths_stand_in_the_same_line() {
-        let record = ListedRecord {
-            created: "2026-11-24T16:21:41.5+01:00".into(),
-            what: "true".into(),
-            path: "/s/a.swell".into(),
-        };
+        let record =
+            ListedRecord { created: created(), what: "true".into(), path: "/s/a.swell".into() };
         let text = text(&list(&[record], &[]));
         assert!(text.contains("2026-11-24 16:21  true  /s/a.swell\n"), "{text}");
     }

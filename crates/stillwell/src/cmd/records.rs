@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
@@ -14,7 +15,7 @@ use analysis::convert::to_record::ImportOptions;
 use analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use analysis::{self, RecordCheck, Steadiness, check_record, launches};
 use formats::{Detail, Results};
-use host::terminal;
+use host::{local_time, terminal};
 use model::spec::input::InputOptions;
 use model::spec::{CheckVerb, DumpFormat, DumpVerb, FilesVerb, ShowVerb, StatsVerb};
 use model::values::exit_code;
@@ -230,11 +231,10 @@ pub fn list(texts: &[PathBuf]) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// When a record was made, and of what. Errors: it cannot be read.
+/// When a record was made, by the clocks of this place, and of what. Errors: it cannot be read.
 fn listed(path: &Path) -> Result<ListedRecord> {
-    let path = path.to_owned();
-    if record::is_suite(&path) {
-        let suite = SuiteManifest::read(&path)?;
+    let (created, what) = if record::is_suite(path) {
+        let suite = SuiteManifest::read(path)?;
         let members = &suite.suite.members;
         // The file of a gate is temporary.
         let is_gate = members.iter().any(|it| it.plan.suite.as_ref().is_some_and(|it| it.is_gate));
@@ -242,11 +242,14 @@ fn listed(path: &Path) -> Result<ListedRecord> {
             Some(words) if is_gate => shell_words::join(words),
             _ => format!("suite {}", suite.file),
         };
-        return Ok(ListedRecord { created: suite.created, what, path });
-    }
-    let (_, Header { created, plan, .. }) = RecordTail::open(&path)?;
-    let names: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
-    Ok(ListedRecord { created, what: names.join(", "), path })
+        (suite.created, what)
+    } else {
+        let (_, Header { created, plan, .. }) = RecordTail::open(path)?;
+        let names: Vec<&str> = plan.candidates().map(|(_, arm)| arm.label()).collect();
+        (created, names.join(", "))
+    };
+    let created = created.parse::<Timestamp>().with_context(|| path.display().to_string())?;
+    Ok(ListedRecord { created: local_time::at(created), what, path: path.into() })
 }
 
 /// Checks every arm of every file.

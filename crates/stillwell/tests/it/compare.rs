@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Ran, STILLWELL};
 
 /// 120 times of about 10 ms, multiplied by these factors in turn.
 fn times(factors: &[f64], seed: u64) -> String {
@@ -135,4 +135,29 @@ fn the_counts_name_the_second_copy_of_the_reference() {
     let counts: Vec<&str> = shown.lines().filter(|line| line.starts_with("counts of")).collect();
     let [first, second] = counts[..] else { panic!("{shown}") };
     assert!(first.ends_with(": true") && second.ends_with("true (again, for --aa)"), "{counts:?}");
+}
+
+#[test]
+fn records_of_several_time_zones_are_in_the_order_of_time() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("state/stillwell")).unwrap();
+    bench.run(&["-r", "3", "true"]).ends_with(0);
+    let text = bench.read("r.swell");
+    let (before, after) = text.split_once("\"created\":\"").unwrap();
+    let (_, after) = after.split_once('"').unwrap();
+    let [old, new] = ["state/stillwell/old.swell", "state/stillwell/new.swell"];
+    for (path, created) in [(old, "2026-11-30T01:00:00+09:00"), (new, "2026-11-29T16:00:01+00:00")]
+    {
+        bench.write(path, &format!("{before}\"created\":\"{created}\"{after}"));
+    }
+    let mut list = bench.command(STILLWELL);
+    let list = list.args(["show", "--list"]).env("TZ", "UTC").output().unwrap();
+    let list = Ran::from(list).ends_with(0).stdout;
+    assert_eq!(list.matches("2026-11-29 16:00  true").count(), 2, "{list}");
+    assert!(list.find("new.swell") < list.find("old.swell"), "{list}");
+    let is_later = |words: [&str; 3]| {
+        let ran = bench.stillwell(&words).ends_with(0);
+        ran.stdout.contains("an old session is later than the new one")
+    };
+    assert!(!is_later(["compare", old, new]) && is_later(["compare", new, old]));
 }
