@@ -67,7 +67,9 @@ class Comparison:
 def _judgement(arms: Sequence[Arm], comparison: Dict[str, Any], judged: Dict[str, Any]) -> Judgement:
     interval = judged.get("interval")
     if interval is not None:
-        ratio, between = interval["ratio"], (interval["lo"], interval["hi"])
+        ends = interval["lo"], interval["hi"]
+        # Too few pairs leave an end open.
+        ratio, between = interval["ratio"], None if None in ends else ends
     else:  # Without a test there may still be an estimate.
         estimate = comparison["evidence"].get("ratio") or {}
         ratio, between = estimate.get("ratio", estimate.get("value")), None

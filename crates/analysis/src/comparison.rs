@@ -1,7 +1,7 @@
 //! The comparison of two arms: the ratio with its test, or the reason for no test.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use stats::Interval;
 
 use crate::summary::UncertainValue;
@@ -239,10 +239,16 @@ pub struct SessionChange {
 pub struct RatioInterval {
     /// Best estimate.
     pub ratio: f64,
-    /// Lower end.
+    /// Lower end; 0 (null in JSON) when there are too few pairs.
+    #[serde(serialize_with = "lower_end")]
+    #[schemars(with = "f64")]
     pub lo: f64,
     /// Upper end; infinite (null in JSON) when there are too few pairs.
     pub hi: f64,
+}
+
+fn lower_end<S: Serializer>(lo: &f64, to: S) -> Result<S::Ok, S::Error> {
+    Some(lo).filter(|lo| **lo > 0.0).serialize(to)
 }
 
 impl RatioInterval {
@@ -290,4 +296,20 @@ pub enum StatisticName {
     Floor,
     GeometricMean,
     Mean,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_end_is_null_in_json() {
+        let open = RatioInterval { ratio: 1.5, lo: 0.0, hi: f64::INFINITY };
+        let json = |interval: RatioInterval| serde_json::to_string(&interval).unwrap();
+        assert_eq!(json(open), r#"{"ratio":1.5,"lo":null,"hi":null}"#);
+        assert_eq!(
+            json(RatioInterval { lo: 1.25, ..open }),
+            r#"{"ratio":1.5,"lo":1.25,"hi":null}"#
+        );
+    }
 }

@@ -106,10 +106,10 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// A ratio with its interval.
+    /// A ratio with its interval. An end that is not bounded is not known.
     pub fn of_ratio(name: String, interval: RatioInterval, confidence: f64) -> Self {
-        let RatioInterval { ratio, lo, hi } = interval;
-        let [ratio, lo, hi, confidence] = [ratio, lo, hi, confidence].map(Some);
+        let [lo, hi] = interval.ends();
+        let (ratio, confidence) = (Some(interval.ratio), lo.or(hi).map(|_| confidence));
         Self { name, ratio, lo, hi, confidence, ..Self::default() }
     }
 
@@ -165,4 +165,20 @@ pub struct MeasuredArm {
     /// Of several copies at the same time (`run -j`): how many end in a second, if a run of all of them takes `value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies_per_second: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_interval_has_no_ends() {
+        let of = |lo, hi| {
+            let effect = Effect::of_ratio("a".into(), RatioInterval { ratio: 1.5, lo, hi }, 0.99);
+            (effect.lo, effect.hi, effect.confidence)
+        };
+        assert_eq!(of(0.0, f64::INFINITY), (None, None, None));
+        assert_eq!(of(1.25, f64::INFINITY), (Some(1.25), None, Some(0.99)));
+        assert_eq!(of(1.25, 2.0), (Some(1.25), Some(2.0), Some(0.99)));
+    }
 }
