@@ -161,7 +161,7 @@ fn evidence(
     };
     let remedy = match judgement.verdict {
         Verdict::Undecided => format!("; {}", to_decide(paired, plan)),
-        _ => "; a longer --budget would decide".into(),
+        _ => "; more runs may decide".into(),
     };
     (format!("{interval}, {why}"), remedy)
 }
@@ -176,5 +176,29 @@ pub(super) fn open_mean(judgement: &Judgement, quantity: &QuantityWords) -> Stri
             format!("but its mean may be {shown} times as long")
         }
         _ => format!("but its mean may be worse by a factor of {shown}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{analysis, compare, judgements, paired};
+    use analysis::{PairedTest, RatioInterval};
+    use record::fixture::record;
+
+    /// With `--runs` there is no budget that could be longer.
+    #[test]
+    fn an_open_mean_asks_for_more_runs() {
+        let record = record(&["old", "new"]);
+        let mut analysis = analysis(&record, &[12.3e6, 14.3e6]);
+        let mean_ratio = RatioInterval { ratio: 1.16, lo: 0.0, hi: f64::INFINITY };
+        let test = PairedTest { mean_ratio, ..paired(1.16, 1.12, 1.22) };
+        compare(&mut analysis, 1, Evidence::Paired(test));
+        let judgements = judgements(&record, &analysis);
+        let judged = Judged { record: &record, analysis: &analysis, judgements: &judgements };
+        let text = lines(judged, &[], FailOn::slower(50.0), GateAnswer::Undecided.exit_code());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = "but its mean has no upper limit yet, exit code 3; more runs may decide";
+        assert!(text.ends_with(expected), "{text}");
     }
 }
