@@ -28,7 +28,7 @@ pub struct Conclusion {
     pub measured: Vec<MeasuredArm>,
     /// How much other programs disturbed the runs; null if nothing was measured, or nothing tells.
     pub disturbance: Option<Disturbance>,
-    /// The next sensible action; null if the question is answered.
+    /// The next sensible action; null if the question is answered, or no action is known to answer it.
     pub next: Option<NextAction>,
 }
 

@@ -37,8 +37,10 @@ pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
         verdict => verdict,
     };
     let next = measure_longer(judged).or_else(|| {
-        let is_alone = verdict == FinalVerdict::Measured;
-        disturbance.as_ref().filter(|it| is_alone && is_taken(it)).map(|_| find_noise(record))
+        // A missing test does not come with less noise.
+        let is_open = |it: &Judgement| it.verdict == Verdict::Undecided && it.no_test.is_none();
+        let is_of_use = verdict == FinalVerdict::Measured || judgements.iter().any(is_open);
+        disturbance.as_ref().filter(|it| is_of_use && is_taken(it)).map(|_| find_noise(record))
     });
     Conclusion { verdict, effects, measured, disturbance, next }
 }
@@ -98,5 +100,32 @@ pub fn measured_arm(plan: &Plan, arm: &ArmSummary) -> MeasuredArm {
         own: arm.net.map_or(t0, |net| net.t0),
         median: arm.net.map(|net| net.median).or(times.map(|it| it.median)),
         is_upper_limit: times.is_some_and(|it| it.is_upper_limit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conclusion::next::ActionKind;
+    use crate::fixture::{analysis, compare, judgements, paired, too_few};
+    use record::fixture::record;
+
+    #[test]
+    fn noise_is_worth_a_search_while_something_is_open() {
+        let record = record(&["a", "b"]);
+        let next = |evidence: Option<Evidence>, is_limit: bool| {
+            let mut analysis = analysis(&record, &[1e9, 1e9]);
+            analysis.arms[1].times.as_mut().unwrap().is_upper_limit = is_limit;
+            evidence.into_iter().for_each(|evidence| compare(&mut analysis, 1, evidence));
+            let judgements = judgements(&record, &analysis);
+            let judged = Judged { record: &record, analysis: &analysis, judgements: &judgements };
+            session_conclusion(judged).next.map(|it| it.action)
+        };
+        let test = |lo, hi| Some(Evidence::Paired(paired(1.0, lo, hi)));
+        assert_eq!(next(test(0.9, 1.1), true), Some(ActionKind::FindNoise));
+        assert_eq!(next(None, true), Some(ActionKind::FindNoise));
+        assert_eq!(next(test(0.9, 1.1), false), None);
+        assert_eq!(next(test(0.999, 1.001), true), None);
+        assert_eq!(next(Some(too_few()), true), None);
     }
 }
