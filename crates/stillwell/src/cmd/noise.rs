@@ -39,7 +39,11 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
         refuse_other_quantities(&record)?;
         let arms = analysis::summarise(&record);
         let ledger = record_ledger(&record, &arms).with_context(|| {
-            format!("{} has no wall times, or impossible ones", record.path.display())
+            let why = match arms.iter().all(|arm| arm.n_runs == 0) {
+                true => "no finished run",
+                false => "no wall times, or impossible ones",
+            };
+            format!("{} has {why}", record.path.display())
         })?;
         if verb.json {
             let disturbance = Disturbance::new(&arms, Neighbours::of(&record), Some(&ledger));

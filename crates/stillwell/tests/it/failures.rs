@@ -246,7 +246,9 @@ fn a_record_of_which_no_run_is_left_can_be_read_by_everything() {
     assert!(!bench.path("h.json").exists());
     bench.stillwell(&["show", "r.swell"]).ends_with(0);
     bench.stillwell(&["stats", "r.swell"]).ends_with(0);
-    bench.stillwell(&["hist", "r.swell"]).ends_with(2).says(&["r.swell has no finished run"]);
+    for verb in ["hist", "noise"] {
+        bench.stillwell(&[verb, "r.swell"]).ends_with(2).says(&["r.swell has no finished run"]);
+    }
     let verbs = ["check", "dump", "metadata", "slowest", "plot", "compare", "report -o page.html"];
     let formats =
         ["hyperfine", "pyperf", "csv", "json"].map(|to| format!("convert -o out.{to} --to {to}"));
