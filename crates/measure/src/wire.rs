@@ -191,7 +191,7 @@ pub struct BatchResult {
     pub n_done: u32,
     /// Commands with too much standard error to keep on every run.
     pub loud_commands: Vec<u32>,
-    /// The launcher's own peak resident set so far. No child's `ru_maxrss` can be below it.
+    /// The launcher's own peak resident set so far. No later child's `ru_maxrss` can be below it.
     pub maxrss_floor_kib: u64,
     /// Time spent so far on reading the kernel's counts between runs; `None` when the launcher reads none.
     pub evidence_ns: Option<u64>,

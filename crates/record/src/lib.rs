@@ -178,7 +178,7 @@ fn one() -> u32 {
 pub enum Event {
     /// Counts of the launcher at the end.
     Launcher {
-        /// The launcher's peak resident set, KiB: no `maxrss_kib` of a row can be lower.
+        /// The launcher's peak resident set, KiB. A row's `maxrss_kib` up to it may be the launcher's own.
         maxrss_floor_kib: u64,
         /// Time spent reading the kernel's counts between runs, warm-ups included; `None` when Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -51,7 +51,7 @@ pub enum WriteFormat {
     Pyperf,
     /// Bencher Metric Format.
     Bmf,
-    /// One line of comma-separated values for each benchmark or command.
+    /// A line of comma-separated text for each value.
     Csv,
     /// A Markdown table.
     Markdown,
