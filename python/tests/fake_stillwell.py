@@ -102,7 +102,8 @@ def serve_forks(words, fd):
 def show(words):
     if "--json" in words:
         verdict = os.environ.get("FAKE_VERDICT", "slower")
-        interval = {"ratio": 1.5, "lo": 1.25, "hi": 2.0} if verdict != "undecided" else None
+        lo, hi = (None, None) if verdict == "open" else (1.25, 2.0)
+        interval = {"ratio": 1.5, "lo": lo, "hi": hi} if verdict != "undecided" else None
         evidence = {"kind": "paired", "ratio": interval} if interval else {"kind": "unpaired", "ratio": {"value": 1.1, "err": 0.2}}
         comparison = {"arm": 1, "reference": 0, "evidence": evidence}
         if words[0] == "compare":

@@ -115,10 +115,11 @@ class Forks(ScriptCase):
         self.assertEqual(out.splitlines(), ["x = seen + y 2 TEXT <of> kept.swell", "['a', 'b', 'c']"])
         self.assertTrue(os.path.exists(self.path("kept.swell")))
 
-    def test_undecided(self):
-        out, _ = self.run_python("-c", "import stillwell\nf = stillwell.compare(list, list)\nprint(f.verdict, f.ratio, f.interval, [a.name for a in f.arms])",
-                                 FAKE_VERDICT="undecided")
-        self.assertEqual(out, "undecided 1.1 None ['list', 'list 2']\n")
+    def test_without_an_interval(self):
+        for verdict, ratio in (("undecided", 1.1), ("open", 1.5)):
+            out, _ = self.run_python("-c", "import stillwell\nf = stillwell.compare(list, list)\nprint(f.verdict, f.ratio, f.interval, [a.name for a in f.arms])",
+                                     FAKE_VERDICT=verdict)
+            self.assertEqual(out, "%s %s None ['list', 'list 2']\n" % (verdict, ratio))
 
     def test_mistakes(self):
         for text, message in (
