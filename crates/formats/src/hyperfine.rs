@@ -18,6 +18,8 @@ use crate::{
 const SECOND_NS: f64 = 1e9;
 /// The metric of version 2 that is the value.
 const WALL: &str = "time_wall_clock";
+/// The metric of our own export for values that are no wall times.
+const VALUE: &str = "value";
 
 /// Reads a file. Errors: the version is not known, or there is no list of results.
 pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
@@ -30,7 +32,9 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
     if let Some(MetaValue::Text(version)) = results.metadata.get("hyperfine_version") {
         results.tool = format!("hyperfine {version}");
     }
-    document.benchmarks("results", &mut results, benchmark)?;
+    let primary: Option<String> = document.field("primary_metric", &mut results);
+    let primary = if primary.as_deref() == Some(VALUE) { VALUE } else { WALL };
+    document.benchmarks("results", &mut results, |it| benchmark(it, primary))?;
     results.note_summaries();
     finish(&mut results);
     Ok(results)
@@ -40,8 +44,8 @@ pub(crate) fn read(files: &[TextFile<'_>], _: ReadOptions<'_>) -> Result<Results
 pub(crate) fn finish(results: &mut Results) {
     results.are_commands = true;
     results.note_order();
-    let n_zero =
-        results.benchmarks.iter().flat_map(|it| &it.values).filter(|&&value| value == 0.0).count();
+    let timed = results.benchmarks.iter().filter(|it| it.unit == ResultUnit::Time);
+    let n_zero = timed.flat_map(|it| &it.values).filter(|&&value| value == 0.0).count();
     if n_zero > 0 {
         results.note(format!(
             "{n_zero} times are 0: hyperfine subtracts the shell and writes 0 where less than nothing is left"
@@ -73,32 +77,47 @@ struct HyperfineResult {
 enum HyperfineParameter {
     Text(String),
     Number(serde_json::Number),
+    /// Of version 2.
+    Object {
+        value: Box<HyperfineParameter>,
+    },
+}
+
+impl HyperfineParameter {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+            Self::Object { value } => value.text(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum HyperfineQuantity {
-    Quantity { value: Option<Finite>, unit: String },
+    Quantity {
+        value: Option<Finite>,
+        /// Counters have none.
+        #[serde(default)]
+        unit: String,
+    },
     Code(Option<i32>),
 }
 
-fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
+/// `primary`: the metric of version 2 that is the value.
+fn benchmark(result: HyperfineResult, primary: &str) -> Result<BenchmarkValues> {
     let name = result.name.as_deref().unwrap_or(&result.command);
     let mut benchmark = BenchmarkValues::new(name, ResultUnit::Time);
     if name != result.command {
         benchmark.metadata.insert("command".into(), result.command.as_str().into());
     }
-    benchmark.parameters = result
-        .parameters
-        .iter()
-        .map(|(name, value)| match value {
-            HyperfineParameter::Text(text) => (name.clone(), text.clone()),
-            HyperfineParameter::Number(number) => (name.clone(), number.to_string()),
-        })
-        .collect();
+    benchmark.parameters =
+        result.parameters.iter().map(|(name, value)| (name.clone(), value.text())).collect();
     if let Some(measurements) = &result.measurements {
         for (index, measurement) in measurements.iter().enumerate() {
-            run(&mut benchmark, measurement).with_context(|| format!("measurements[{index}]"))?;
+            run(&mut benchmark, measurement, primary)
+                .with_context(|| format!("measurements[{index}]"))?;
         }
         ensure!(!benchmark.values.is_empty(), "measurements: there is none");
         return Ok(benchmark);
@@ -151,18 +170,26 @@ fn runs(
 fn run(
     benchmark: &mut BenchmarkValues,
     measurement: &BTreeMap<String, HyperfineQuantity>,
+    primary: &str,
 ) -> Result<()> {
-    let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
-    let HyperfineQuantity::Quantity { value: Some(value), unit } = wall else {
-        anyhow::bail!("{WALL}: it has no value");
+    // Our own export has no wall time of what is no process.
+    let primary = if measurement.contains_key(primary) { primary } else { VALUE };
+    let found = measurement.get(primary).context("it has no time_wall_clock")?;
+    let HyperfineQuantity::Quantity { value: Some(value), unit } = found else {
+        anyhow::bail!("{primary}: it has no value");
     };
     let (unit, scale) = unit_of(unit);
-    ensure!(unit == ResultUnit::Time, "{WALL}.unit: it is not one of time");
-    ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
+    if primary == WALL {
+        ensure!(unit == ResultUnit::Time, "{WALL}.unit: it is not one of time");
+        ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
+    }
+    let is_first = benchmark.values.is_empty();
+    ensure!(is_first || benchmark.unit == unit, "{primary}.unit: it is not that of the others");
+    benchmark.unit = unit;
     benchmark.values.push(value.0 * scale);
     for (key, measured) in measurement {
         match measured {
-            HyperfineQuantity::Quantity { value: Some(value), unit } if key != WALL => {
+            HyperfineQuantity::Quantity { value: Some(value), unit } if key != primary => {
                 let (unit, scale) = unit_of(unit);
                 benchmark.push_extra(extra_name(key), &unit, value.0 * scale);
             }

@@ -98,6 +98,13 @@ pub struct Results {
     pub order: Vec<u32>,
 }
 
+impl Results {
+    /// Whether the commands are compared with one another. Only times are: the words for a ratio are those of times.
+    pub fn compares_commands(&self) -> bool {
+        self.are_commands && self.benchmarks.iter().all(|it| it.unit == ResultUnit::Time)
+    }
+}
+
 /// A benchmark that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UnreadBenchmark {

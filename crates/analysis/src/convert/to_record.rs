@@ -180,7 +180,7 @@ fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
     Arm {
         name: (command != label).then(|| label.into()),
-        benchmark: (!results.are_commands).then(|| label.into()),
+        benchmark: (!results.compares_commands()).then(|| label.into()),
         parameters: benchmark.parameters.clone(),
         unit,
         inner_loops,

@@ -189,3 +189,45 @@ fn texts_for_people_say_what_to_run() {
         assert!(error.contains(run), "{text}: {error}");
     }
 }
+
+/// hyperfine 2 writes a parameter as an object, and a counter without a unit.
+#[test]
+fn parameters_and_counters_of_hyperfine_2() {
+    let text = r#"{"schema_version":2,"results":[{"command":"true a","parameters":{"mode":{"value":"a"},"n":{"value":7}},
+        "measurements":[{"time_wall_clock":{"value":0.5,"unit":"second"},"cpu_cycles":{"value":9},"exit_code":0}]}]}"#;
+    let results = read(SourceFile { path: "", bytes: text.as_bytes() });
+    let [only] = &results.benchmarks[..] else { panic!("{:?}", results.unread) };
+    let parameters =
+        [("mode", "a"), ("n", "7")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(only.parameters, parameters);
+    assert_eq!(only.values, [5e8]);
+    assert_eq!(only.extra("cpu_cycles").unwrap(), [Some(9.0)]);
+}
+
+/// Values that are no wall times, in our own export.
+#[test]
+fn values_of_hyperfine_2() {
+    let read = |primary: &str, measurement: &str| {
+        let text = format!(
+            r#"{{"schema_version":2,"primary_metric":"{primary}","results":[{{"command":"a","measurements":[{measurement}]}}]}}"#
+        );
+        read(SourceFile { path: "", bytes: text.as_bytes() })
+    };
+    let both =
+        r#"{"time_wall_clock":{"value":0.5,"unit":"second"},"value":{"value":-3,"unit":"ops/s"}}"#;
+    let value = read("value", both);
+    assert_eq!(value.benchmarks[0].unit, ResultUnit::Other("ops/s".into()));
+    assert_eq!(value.benchmarks[0].values, [-3.0]);
+    assert!(!value.compares_commands());
+    let wall = read("time_wall_clock", both);
+    assert_eq!(
+        (&wall.benchmarks[0].unit, &*wall.benchmarks[0].values),
+        (&ResultUnit::Time, &[5e8][..])
+    );
+    assert!(wall.compares_commands());
+    let memory = read("time_wall_clock", r#"{"value":{"value":64,"unit":"byte"}}"#);
+    assert_eq!(
+        (&memory.benchmarks[0].unit, &*memory.benchmarks[0].values),
+        (&ResultUnit::Bytes, &[64.0][..])
+    );
+}

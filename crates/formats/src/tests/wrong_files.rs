@@ -130,6 +130,10 @@ fn hyperfine() {
         r#"{"command":"a","measurements":[{}]}"#,
         "results[0]: measurements[0]: it has no time_wall_clock",
     );
+    bad(
+        r#"{"command":"a","measurements":[{"value":{"value":1}},{"value":{"value":1,"unit":"byte"}}]}"#,
+        "results[0]: measurements[1]: value.unit: it is not that of the others",
+    );
     let csv = |text: &str, expected: &str| check(FileFormat::HyperfineCsv, text, expected);
     csv("command,mean\na,x\n", "a (line 2) is left out: mean: \"x\" is not a number");
     csv("command,mean\na,-1\n", "a (line 2) is left out: mean: a value must not be negative");

@@ -135,7 +135,7 @@ impl InputFile {
                 plan.has_benchmarks()
                     || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()))
             }
-            FileContent::Foreign(results) => !results.are_commands,
+            FileContent::Foreign(results) => !results.compares_commands(),
         }
     }
 
