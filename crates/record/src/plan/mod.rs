@@ -214,13 +214,16 @@ impl Plan {
         self.candidates().any(|(_, arm)| arm.label() != self.arms[self.reference].label())
     }
 
-    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing.
+    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing,
+    /// and neither does it in an import, where it is the benchmark's.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         let suite = self.suite.as_ref().map(|suite| &suite.benchmark);
         match arm.benchmark.as_ref().filter(|_| self.has_benchmarks()).or(suite) {
             Some(benchmark) if !self.has_programs() => benchmark.clone(),
-            Some(benchmark) if self.has_benchmarks() => format!("{benchmark}: {}", arm.label()),
+            Some(benchmark) if self.has_benchmarks() && benchmark != arm.label() => {
+                format!("{benchmark}: {}", arm.label())
+            }
             _ => arm.label().into(),
         }
     }

@@ -146,4 +146,6 @@ fn a_benchmark_is_named_with_its_program_where_there_are_several() {
     };
     assert_eq!(labels(["./a", "./a"]), ["fib", "sort"]);
     assert_eq!(labels(["./a", "./b"]), ["fib: ./a", "sort: ./b"]);
+    // The benchmarks of an import are its arms.
+    assert_eq!(labels(["fib", "sort"]), ["fib", "sort"]);
 }
