@@ -316,10 +316,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
                                controlled"
                 .into()
         }
-        NoTest::Imported => {
-            "another program has measured these times: their file does not say that their order was random"
-                .into()
-        }
+        NoTest::Imported => "the file does not say that the order of the runs was random".into(),
         NoTest::SeparateRecords => {
             "they are from separate sessions: drift between them is not controlled; for a verdict, \
              time both in one stillwell run"
