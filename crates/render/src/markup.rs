@@ -5,16 +5,20 @@ use std::fmt::Write as _;
 use crate::columns::one_line;
 use crate::exported::results;
 use crate::t0;
-use crate::text::{location, ratio_and_word};
+use crate::text::{location, rate, ratio_and_word};
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, unit_of_arm, unit_of_metric, unit_of_walls};
+use crate::units::{
+    DisplayUnit, has_several_value_units, unit_in_record, unit_of_metric, unit_of_walls,
+};
+use analysis::convert::of_record;
 use analysis::suite::is_mixed;
 use analysis::verdict::Judged;
-use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking, UncertainValue};
+use analysis::{Analysis, ArmSummary, ComparedTime, ComparedTimes, Ranking, UncertainValue};
+use formats::ResultUnit;
 use model::spec::run::TableOrder;
-use model::values::MetricChoice;
+use model::values::{MetricChoice, VALUE};
 use record::Record;
-use record::plan::default_metrics;
+use record::plan::{Plan, default_metrics};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
@@ -47,19 +51,22 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     let times = ComparedTimes::of(analysis, judgements);
     let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
     let unit = unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
-    let is_mixed = is_mixed(record);
+    let are_units_in_cells = is_mixed(record) || has_several_units(record, analysis);
     let metrics = metrics(record, analysis);
     let has_ratios = !analysis.comparisons.is_empty();
     let row = |arm: &ArmSummary| {
-        let time = times.get(arm.arm).map_or("too short".into(), |it| match is_mixed {
-            false => signs(&t0::beside_ratio(unit, it)),
-            true => {
-                let own = unit_of_arm(&plan.arms[arm.arm], it.value);
+        let in_cell = |it: ComparedTime| match rate(record, arm) {
+            Some((_, text)) => format!("median {}", signs(&text)),
+            None => {
+                let own = unit_in_record(record, arm.arm, it.value);
                 own.label(&signs(&t0::beside_ratio(own, it)))
             }
+        };
+        let time = times.get(arm.arm).map_or("too short".into(), |it| match are_units_in_cells {
+            false => signs(&t0::beside_ratio(unit, it)),
+            true => in_cell(it),
         });
-        let mean = |it: &MetricColumn<'_>| Some(it.unit.number(arm.metric(it.name)?.mean, None));
-        let means = metrics.iter().map(|it| mean(it).unwrap_or_default());
+        let means = metrics.iter().map(|it| it.mean(plan, arm).unwrap_or_default());
         let pair = judged.pairs().rfind(|(comparison, _)| comparison.arm == arm.arm);
         let (ratio, verdict) = pair.map_or_else(Default::default, |(comparison, judgement)| {
             ratio_and_word(&comparison.evidence, judgement, plan)
@@ -72,8 +79,10 @@ fn build(judged: Judged<'_>) -> MarkupTable {
         (plan.full_label(arm.arm), numbers)
     };
     let time = t0::heading(&location(record), &times);
-    let time = if is_mixed { time } else { unit.heading(&time) };
-    let means = metrics.iter().map(|metric| metric.unit.heading(&format!("{} mean", metric.name)));
+    let time = if are_units_in_cells { time } else { unit.heading(&time) };
+    let means = metrics.iter().map(|metric| {
+        metric.unit.unwrap_or(DisplayUnit::ONE).heading(&format!("{} mean", metric.name))
+    });
     let compared = ["Ratio", "Verdict"].map(String::from).into_iter().filter(|_| has_ratios);
     MarkupTable {
         headings: std::iter::once(time).chain(means).chain(compared).collect(),
@@ -93,10 +102,30 @@ fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = 
     all.into_iter()
 }
 
-/// A metric beside the time, with one unit for all arms.
+/// Whether the arms' values have several units, or one that only the other program's file names.
+fn has_several_units(record: &Record, analysis: &Analysis) -> bool {
+    let mut units = results(analysis).map(|arm| of_record::unit(record, arm.arm));
+    let first = units.next();
+    let is_named = record.header.imported.is_some() && matches!(first, Some(ResultUnit::Other(_)));
+    is_named || units.any(|unit| Some(unit) != first)
+}
+
+/// A metric beside the time.
 struct MetricColumn<'a> {
     name: &'a str,
-    unit: DisplayUnit,
+    /// The unit for all arms; `None` if each cell has its own.
+    unit: Option<DisplayUnit>,
+}
+
+impl MetricColumn<'_> {
+    fn mean(&self, plan: &Plan, arm: &ArmSummary) -> Option<String> {
+        let mean = arm.metric(self.name)?.mean;
+        if let Some(unit) = self.unit {
+            return Some(unit.number(mean, None));
+        }
+        let own = unit_of_metric(plan, self.name, &[arm]);
+        Some(own.label(&own.number(mean, None)))
+    }
 }
 
 /// The metrics that the user named.
@@ -109,8 +138,10 @@ fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>>
         return Vec::new();
     }
     let column = |choice: &'a MetricChoice| {
-        let means = results(analysis).filter_map(|arm| Some(arm.metric(&choice.name)?.mean));
-        let unit = unit_of_metric(&record.header.plan, &choice.name, means);
+        let plan = &record.header.plan;
+        let has_own_units = choice.name == VALUE && has_several_value_units(plan);
+        let arms: Vec<&ArmSummary> = results(analysis).collect();
+        let unit = (!has_own_units).then(|| unit_of_metric(plan, &choice.name, &arms));
         MetricColumn { name: &choice.name, unit }
     };
     chosen.iter().map(column).collect()
@@ -185,7 +216,10 @@ mod tests {
         analysis, compare, judgements, metric, of_times, paired, single, times, too_few,
     };
     use analysis::Evidence;
+    use model::spec::run::ValueOptions;
+    use model::values::ValueUnit;
     use record::fixture::record;
+    use record::plan::ValueRule;
 
     fn three(markup: Markup) -> String {
         let record = record(&["sleep 1", "a  `b` | c", "d"]);
@@ -231,6 +265,35 @@ mod tests {
             "{text}"
         );
         assert!(lines[2].ends_with("| 1.030 | 2048 |  |"), "{text}");
+    }
+
+    #[test]
+    fn values_of_several_units_have_them_in_the_cells() {
+        let mut record = record(&["a", "b"]);
+        record.header.plan.arms[1].unit = ValueUnit::Bytes;
+        let options = |unit: &str| ValueOptions {
+            value: Some("x".into()),
+            value_unit: Some(unit.into()),
+            ..ValueOptions::default()
+        };
+        for (arm, unit) in record.header.plan.arms.iter_mut().zip(["ms", "KiB"]) {
+            arm.value = ValueRule::of(&options(unit)).unwrap();
+        }
+        let names = ["wall", VALUE].map(|name| MetricChoice { name: name.into(), unit: None });
+        record.header.plan.metrics = names.to_vec();
+        let values = vec![Some(single(5e6)), Some(single(2048.0))];
+        let mut analysis = of_times(&record, values, 1);
+        for (arm, value) in analysis.arms.iter_mut().zip([5e6, 2048.0]) {
+            arm.metrics = vec![metric("wall", 1, 7e6), metric(VALUE, 1, value / 1.02)];
+        }
+        let judged = Judged { record: &record, analysis: &analysis, judgements: &[] };
+        let text = table(Markup::Markdown, judged);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with(" | wall mean [ms] | value mean |"), "{text}");
+        assert!(lines[2].starts_with("| `a` | 5.000 ms |"), "{text}");
+        assert!(lines[2].ends_with("| 7.140 | 5.000 ms |"), "{text}");
+        assert!(lines[3].starts_with("| `b` | 2.000 KiB |"), "{text}");
+        assert!(lines[3].ends_with("| 7.140 | 2.000 KiB |"), "{text}");
     }
 
     #[test]

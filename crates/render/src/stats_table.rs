@@ -286,8 +286,7 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
 }
 
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
-    let means = arms.iter().filter_map(|arm| Some(arm.metric(name)?.mean));
-    let unit = unit_of_metric(plan, name, means);
+    let unit = unit_of_metric(plan, name, &arms.iter().collect::<Vec<_>>());
     let statistics: [(String, Field<MetricSummary, f64>); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
         ("  median".into(), |metric| metric.median),

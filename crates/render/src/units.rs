@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::columns::one_line;
 use crate::uncertain;
-use analysis::UncertainValue;
+use analysis::{ArmSummary, UncertainValue};
 use model::values::metric::{Metric, Quantity};
 use model::values::{MetricChoice, VALUE, ValueUnit};
+use record::Record;
 use record::plan::{Arm, Plan};
 
 /// The kind of quantity that a unit measures.
@@ -157,12 +158,31 @@ fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
     Some(unit(kept(name), 1.0))
 }
 
-/// The unit of a metric's column: the requested one, else by the largest value.
-pub fn unit_of_metric(plan: &Plan, name: &str, values: impl Iterator<Item = f64>) -> DisplayUnit {
-    match plan.arms.iter().find(|arm| arm.value.is_some()).filter(|_| name == VALUE) {
-        Some(arm) => unit_of_value(arm, values),
-        None => DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), values),
+/// The unit of an arm's compared values, in an import by the other program's name.
+pub fn unit_in_record(record: &Record, arm: usize, largest: f64) -> DisplayUnit {
+    let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
+    match imported.and_then(|it| it.unit_name.as_deref()) {
+        Some(name) => unit_of_name(name, largest),
+        None => unit_of_arm(&record.header.plan.arms[arm], largest),
     }
+}
+
+/// The unit of a metric's column for these arms: the requested one, else by the largest mean.
+pub fn unit_of_metric(plan: &Plan, name: &str, arms: &[&ArmSummary]) -> DisplayUnit {
+    let means = arms.iter().filter_map(|arm| Some(arm.metric(name)?.mean));
+    let mut said = arms.iter().filter_map(|arm| plan.arms.get(arm.arm)).filter(|_| name == VALUE);
+    match said.find(|arm| arm.value.is_some()) {
+        Some(arm) => unit_of_value(arm, means),
+        None => DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), means),
+    }
+}
+
+/// Whether the values that the programs of a suite say have several units.
+pub fn has_several_value_units(plan: &Plan) -> bool {
+    let rules = plan.arms.iter().filter_map(|arm| arm.value.as_ref());
+    let mut units = rules.map(|rule| (rule.kind(), rule.own_unit()));
+    let first = units.next();
+    units.any(|unit| Some(unit) != first)
 }
 
 /// The unit of the value that an arm prints, even if another quantity decides.
@@ -181,7 +201,7 @@ pub fn unit_of_name(name: &str, largest: f64) -> DisplayUnit {
 }
 
 /// A copy of a name that lives as long as the program.
-fn kept(name: &str) -> &'static str {
+pub(super) fn kept(name: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {
@@ -306,7 +326,8 @@ mod tests {
             let value = &mut spec.process.execution.value;
             (value.value, value.value_unit) = (Some("x".into()), name.map(String::from));
             let plan = record::fixture::from_spec(spec).header.plan;
-            unit_of_metric(&plan, VALUE, [1003.0].into_iter())
+            let metrics = vec![crate::fixture::metric(VALUE, 1, 1003.0)];
+            unit_of_metric(&plan, VALUE, &[&ArmSummary { metrics, ..ArmSummary::default() }])
         };
         assert_eq!((unit(None), unit(Some("ns")).name), (DisplayUnit::ONE, "µs"));
         assert_eq!(unit(Some("req/s")).name, "req/s");

@@ -103,13 +103,9 @@ pub(super) fn metrics(plan: &Plan, arms: &[(String, &ArmSummary)]) -> Option<Met
     if names.iter().all(|name| *name == "wall") {
         return None;
     }
-    let units: Vec<DisplayUnit> = names
-        .iter()
-        .map(|name| {
-            let means = arms.iter().filter_map(|(_, arm)| Some(arm.metric(name)?.mean));
-            unit_of_metric(plan, name, means)
-        })
-        .collect();
+    let summaries: Vec<&ArmSummary> = arms.iter().map(|(_, arm)| *arm).collect();
+    let units: Vec<DisplayUnit> =
+        names.iter().map(|name| unit_of_metric(plan, name, &summaries)).collect();
     let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {
         let Some(metric) = arm.metric(name) else { return MetricCell::default() };
         let sd = metric.sd.filter(|sd| *sd > 0.0);

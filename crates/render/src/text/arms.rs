@@ -32,10 +32,8 @@ impl MetricUnits {
             _ => "wall".into(),
         };
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != headline);
-        let unit_of = |name: &str| {
-            let means = page.candidates().filter_map(|arm| Some(arm.metric(name)?.mean));
-            unit_of_metric(page.plan, name, means)
-        };
+        let arms: Vec<&ArmSummary> = page.candidates().collect();
+        let unit_of = |name: &str| unit_of_metric(page.plan, name, &arms);
         Self(shown.map(|shown| (shown.name.clone(), unit_of(&shown.name))).collect())
     }
 

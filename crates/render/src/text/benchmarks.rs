@@ -9,7 +9,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked};
-use crate::units::{DisplayUnit, counted, counts_in_words, unit_of_arm, unit_of_name};
+use crate::units::{DisplayUnit, counted, counts_in_words, unit_in_record};
 use crate::{t0, table, uncertain};
 use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
@@ -192,9 +192,7 @@ fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
 }
 
 fn unit(page: &SummaryContext<'_>, arm: &ArmSummary, largest: f64) -> DisplayUnit {
-    let named = page.said(arm.arm).and_then(|said| said.unit_name.as_deref());
-    let of_arm = || unit_of_arm(&page.plan.arms[arm.arm], largest);
-    named.map_or_else(of_arm, |name| unit_of_name(name, largest))
+    unit_in_record(page.judged.record, arm.arm, largest)
 }
 
 /// The main number of an arm's summary by another program.
@@ -212,7 +210,7 @@ fn center(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
 
 fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec<String> {
     let benchmark = name(page, arm.arm);
-    let of = if has_programs { format!("{benchmark}: {}", arm.label) } else { benchmark.into() };
+    let of = if has_programs { page.plan.full_label(arm.arm) } else { benchmark.into() };
     let mut row = vec![of, t0(page, arm)];
     if let Some(wall) = &arm.times {
         let unit = unit(page, arm, wall.t0.value);

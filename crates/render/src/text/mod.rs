@@ -14,7 +14,7 @@ use formats::ResultUnit;
 use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::units::{DisplayUnit, percent, unit_of_name, unit_of_walls};
+use crate::units::{DisplayUnit, percent, unit_in_record, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
@@ -22,7 +22,7 @@ use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
 use record::plan::Plan;
-use record::{ImportedBenchmark, ImportedFile};
+use record::{ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::pair;
 pub(super) use benchmarks::location;
@@ -89,13 +89,8 @@ impl<'a> SummaryContext<'a> {
         self.imported?.benchmarks.get(arm)
     }
 
-    /// The median of values of which more is better, with the other program's unit.
     fn rate(&self, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
-        let name = self.said(arm.arm)?.unit_name.clone()?;
-        let median = arm.times.as_ref()?.median;
-        let unit = unit_of_name(&name, median.value);
-        let text = unit.label(&unit.uncertain(median.value, median.err));
-        ResultUnit::Other(name).more_is_better().then_some((unit, text))
+        rate(self.judged.record, arm)
     }
 
     fn has_failed(&self) -> bool {
@@ -124,6 +119,15 @@ impl<'a> SummaryContext<'a> {
     fn candidates(&self) -> impl Iterator<Item = &'a ArmSummary> {
         self.analysis.arms.iter().filter(|arm| !arm.is_hidden)
     }
+}
+
+/// The median of values of which more is better, with the other program's unit.
+pub(super) fn rate(record: &Record, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
+    let name = record.header.imported.as_ref()?.benchmarks.get(arm.arm)?.unit_name.clone()?;
+    let median = arm.times.as_ref()?.median;
+    let unit = unit_in_record(record, arm.arm, median.value);
+    let text = unit.label(&unit.uncertain(median.value, median.err));
+    ResultUnit::Other(name).more_is_better().then_some((unit, text))
 }
 
 /// The summary: the answer, the statistics on request, notes and the path of the record. All lines but the path fit
