@@ -152,8 +152,11 @@ pub fn remove_warmups(results: &mut Results) -> Result<()> {
 }
 
 /// Adds the launches and benchmarks of other results. Errors: a benchmark in both is from another machine or
-/// interpreter, or has no values in the other file.
+/// interpreter, or has no values in the other file; or commands have several units.
 pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
+    if results.are_commands {
+        one_unit(results, &other)?;
+    }
     results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
     let ours = std::mem::take(&mut results.metadata);
@@ -180,6 +183,21 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
         results.tool = format!("{}, {}", results.tool, other.tool);
     }
     other.notes.into_iter().for_each(|note| results.note(note));
+    Ok(())
+}
+
+/// Commands are compared with one another, so all have one unit.
+fn one_unit(results: &Results, other: &Results) -> Result<()> {
+    let mut all = results.benchmarks.iter().chain(&other.benchmarks);
+    let Some(first) = all.next() else { return Ok(()) };
+    if let Some(differs) = all.find(|it| it.unit != first.unit) {
+        let [one, two] = [first, differs].map(|it| it.unit.name());
+        bail!(
+            "the values of {:?} are in {one} and those of {:?} in {two}, so they cannot be compared in one file",
+            first.name,
+            differs.name
+        );
+    }
     Ok(())
 }
 

@@ -9,8 +9,8 @@ use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
-use model::values::{MemoryPolicy, Order, ValueUnit};
-use record::plan::{Arm, ProcessPlan, Role};
+use model::values::{DecideOn, MemoryPolicy, Order, ValueUnit};
+use record::plan::{Arm, Plan, ProcessPlan, Role, ValueRule};
 use record::{Event, Record};
 
 /// Makes results from a record with a row per run, or with slices (`analysis::launches`).
@@ -64,13 +64,38 @@ pub fn name(record: &Record, arm: usize) -> String {
 
 /// The unit of an arm's values.
 pub fn unit(record: &Record, arm: usize) -> ResultUnit {
-    let imported = record.header.imported.as_ref();
+    let (imported, plan) = (record.header.imported.as_ref(), &record.header.plan);
     let name = || imported?.benchmarks.get(arm)?.unit_name.clone();
-    match record.header.plan.arms[arm].unit {
+    match plan.arms[arm].unit {
         ValueUnit::Time => ResultUnit::Time,
         ValueUnit::Bytes => ResultUnit::Bytes,
-        ValueUnit::Count => name().map_or(ResultUnit::Count, ResultUnit::Other),
+        ValueUnit::Count => match name() {
+            Some(name) => ResultUnit::Other(name),
+            None => own_unit(plan, &plan.arms[arm]).unwrap_or(ResultUnit::Count),
+        },
     }
+}
+
+/// The user's unit of the value that decides. Results have no direction beside the unit, so a unit that says the
+/// opposite of the user's direction is left out.
+fn own_unit(plan: &Plan, arm: &Arm) -> Option<ResultUnit> {
+    let rule = deciding_value(plan, arm)?;
+    let unit = ResultUnit::Other(rule.own_unit()?.into());
+    (unit.more_is_better() != rule.better.is_lower()).then_some(unit)
+}
+
+fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
+    let decides = plan.policy.decide_on.is_none_or(|it| it == DecideOn::Value);
+    arm.value.as_ref().filter(|_| decides)
+}
+
+/// The first candidate of whose value more is better, but whose results do not say so.
+pub fn without_direction(record: &Record) -> Option<usize> {
+    let plan = &record.header.plan;
+    let is_higher =
+        |arm: &Arm| deciding_value(plan, arm).is_some_and(|rule| !rule.better.is_lower());
+    let mut higher = plan.candidates().filter(|(_, arm)| is_higher(arm)).map(|(at, _)| at);
+    higher.find(|&at| !unit(record, at).more_is_better())
 }
 
 /// A benchmark without launches for each arm; `None` for a hidden arm.

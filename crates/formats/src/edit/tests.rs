@@ -1,6 +1,6 @@
 use super::*;
-use crate::FileFormat;
 use crate::statistics::summary;
+use crate::{FileFormat, LaunchInfo};
 use crate::{ReadOptions, SourceFile};
 
 const SUITE: &str = r#"{"benchmarks":[
@@ -212,4 +212,21 @@ fn as_pyperf_does() {
     let mut results = reference();
     add(&mut results, changed).unwrap();
     check(&results, [12, 12, 12, 6], means);
+}
+
+/// Commands are compared with one another, and a count is no time.
+#[test]
+fn commands_of_several_units_stay_apart() {
+    let of = |name: &str, unit: ResultUnit| {
+        let mut made = BenchmarkValues::new(name, unit);
+        made.values.push(5.0);
+        made.end_launch(LaunchInfo::default());
+        Results { benchmarks: vec![made], are_commands: true, ..Results::default() }
+    };
+    let mut results = of("a", ResultUnit::Time);
+    let expected = "the values of \"a\" are in ns and those of \"b\" in count";
+    check_error(add(&mut results, of("b", ResultUnit::Count)), expected);
+    assert_eq!(results, of("a", ResultUnit::Time));
+    add(&mut results, of("b", ResultUnit::Time)).unwrap();
+    assert_eq!(names(&results), ["a", "b"]);
 }

@@ -11,6 +11,7 @@ use crate::cmd::exports::export_as;
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
+use analysis::convert::of_record;
 use analysis::convert::to_record::ImportOptions;
 use analysis::launches;
 use host::terminal;
@@ -33,6 +34,9 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     let mut opened = together(verb)?;
     let to = to(verb);
     if !verb.edits.is_empty() {
+        if matches!(to, WriteFormat::Record | WriteFormat::Hyperfine | WriteFormat::Json) {
+            check_direction(&opened)?;
+        }
         opened = opened.changed(|results| edit(results, &verb.edits))?;
     }
     match to {
@@ -83,11 +87,13 @@ fn together(verb: &ConvertVerb) -> Result<InputFile> {
     if all.len() == 0 {
         return Ok(first);
     }
+    check_direction(&first)?;
     let path = first.path.display().to_string();
     first.changed(|results| {
         for other in all {
             let other = other?;
             other.tell_unread();
+            check_direction(&other)?;
             let shown = other.path.display().to_string();
             let other = other.into_results();
             results.format = results.format.filter(|_| results.format == other.format);
@@ -95,6 +101,19 @@ fn together(verb: &ConvertVerb) -> Result<InputFile> {
         }
         Ok(())
     })
+}
+
+/// Errors: more of a record's value is better, and changed results would say the opposite.
+fn check_direction(opened: &InputFile) -> Result<()> {
+    let FileContent::Own(record) = &opened.content else { return Ok(()) };
+    if let Some(arm) = of_record::without_direction(record) {
+        bail!(
+            "{}: more of the value of {} is better, which only a unit such as ops/s says in another file; it can be converted alone and unchanged",
+            opened.path.display(),
+            record.header.plan.full_label(arm)
+        );
+    }
+    Ok(())
 }
 
 /// Takes out the benchmarks that a format cannot hold, and reports them. If none is left, the writer says why.

@@ -255,3 +255,50 @@ fn different_quantities_have_no_ratio() {
         compare(&clean, &memory, more).ends_with(2).says(&["and maxrss in maxrss.swell"]);
     }
 }
+
+/// A format of times leaves out memory and says so, and no export calls it a time.
+#[test]
+fn exports_of_mixed_imports_keep_their_units() {
+    let bench = Bench::new();
+    let asv = r#"{"version":2,"result_columns":["result","params","samples"],
+        "results":{"time_a":[[0.5],[],[[0.5,0.51]]],"peakmem_b":[[37072896],[],null]}}"#;
+    bench.write("asv.json", asv);
+    let export =
+        |format: &str| bench.stillwell(&["show", "asv.json", "--export", format, "-"]).ends_with(0);
+    let csv = export("csv").stdout;
+    let of_memory = csv.lines().find(|line| line.starts_with("peakmem_b,")).unwrap();
+    assert!(of_memory.starts_with("peakmem_b,,,,,,,") && of_memory.contains(",B,"), "{csv}");
+    let markdown = export("markdown").stdout;
+    assert!(markdown.contains("| `peakmem_b` | 35.36 MiB |"), "{markdown}");
+    for format in ["times", "hyperfine-1"] {
+        let ran = export(format).says(&["note: peakmem_b is left out", "its values are memory"]);
+        assert!(ran.stdout.contains("time_a") && !ran.stdout.contains("peakmem_b"), "{ran:#?}");
+    }
+    bench.write("hyperfine.json", &export("hyperfine").stdout);
+    let shown = bench.stillwell(&["show", "hyperfine.json"]).ends_with(0).stdout;
+    assert!(shown.contains("35.36 MiB"), "{shown}");
+}
+
+/// Without its unit, what was higher would be worse.
+#[test]
+fn quantities_are_not_merged() {
+    let bench = Bench::new();
+    let record = |file: &str, options: &[&str]| {
+        let value = ["run", "--value", "[0-9]+", "-w", "0", "-r", "3", "-o", file];
+        bench.stillwell(&[&value[..], options, &["echo 5"]].concat()).ends_with(0);
+    };
+    record("count.swell", &[]);
+    record("ms.swell", &["--value-unit", "ms"]);
+    record("rate.swell", &["--value-unit", "ops/s", "--value-better", "higher"]);
+    record("points.swell", &["--value-better", "higher"]);
+    let merge = |other: &str| bench.stillwell(&["convert", "count.swell", other, "-o", "x.swell"]);
+    merge("ms.swell").ends_with(2).says(&["in count and those of \"echo 5\" in ns"]);
+    merge("rate.swell").ends_with(2).says(&["in ops/s"]);
+    merge("points.swell")
+        .ends_with(2)
+        .says(&["points.swell: more of the value of echo 5 is better"]);
+    let hyperfine = ["convert", "rate.swell", "--to", "hyperfine", "-o", "rate.json"];
+    bench.stillwell(&hyperfine).ends_with(0);
+    let shown = bench.stillwell(&["show", "rate.json"]).ends_with(0).stdout;
+    assert!(shown.contains("ops/s") && shown.contains("more is better"), "{shown}");
+}
