@@ -1,7 +1,6 @@
 //! The summary of an arm: location statistics, metrics and exits of its rows.
 
 use rayon::prelude::*;
-use stats::SortedSample;
 
 use crate::arm_values::{by_arm, sessions, walls_by_arm};
 use crate::clocks::clock_summaries;
@@ -88,7 +87,7 @@ fn metrics_by_arm(rows: &Rows, plan: &Plan) -> Vec<Vec<MetricSummary>> {
     };
     let present: Vec<&MetricInfo> = METRICS.iter().filter(is_shown).collect();
     let summaries_of = |name: &str, value: &(dyn Fn(&Rows, usize) -> Option<f64> + Sync)| {
-        by_arm(rows, n_arms, value).iter().map(|xs| summary(name, xs)).collect::<Vec<_>>()
+        by_arm(rows, n_arms, value).iter().map(|xs| MetricSummary::of(name, xs)).collect::<Vec<_>>()
     };
     let mut by_metric: Vec<Vec<Option<MetricSummary>>> = present
         .par_iter()
@@ -103,19 +102,6 @@ fn metrics_by_arm(rows: &Rows, plan: &Plan) -> Vec<Vec<MetricSummary>> {
     (0..n_arms)
         .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())
         .collect()
-}
-
-fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
-    let sorted = SortedSample::new(xs).ok()?;
-    Some(MetricSummary {
-        name: name.into(),
-        n: xs.len(),
-        mean: stats::mean(xs).ok()?,
-        sd: stats::sample_sd(xs).ok(),
-        median: sorted.median(),
-        min: sorted.min(),
-        max: sorted.max(),
-    })
 }
 
 #[cfg(test)]

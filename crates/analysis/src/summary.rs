@@ -329,3 +329,19 @@ pub struct MetricSummary {
     /// Largest.
     pub max: f64,
 }
+
+impl MetricSummary {
+    /// The summary of these values; `None` without any.
+    pub fn of(name: &str, values: &[f64]) -> Option<Self> {
+        let sorted = SortedSample::new(values).ok()?;
+        Some(Self {
+            name: name.into(),
+            n: values.len(),
+            mean: stats::mean(values).ok()?,
+            sd: stats::sample_sd(values).ok(),
+            median: sorted.median(),
+            min: sorted.min(),
+            max: sorted.max(),
+        })
+    }
+}

@@ -1,5 +1,5 @@
-//! CSV with one line for each arm: hyperfine 2's columns, then ours, then the parameters. Values are in seconds and
-//! bytes. Wall times are net of the shell, like the JSON exports.
+//! CSV with one line for each arm: hyperfine 2's columns, then ours, then the parameters. Times are in seconds, memory in
+//! bytes, and other values in their own unit. Wall times are net of the shell, like the JSON exports.
 
 use std::io::{self, Write};
 
@@ -45,14 +45,13 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
     let mut table = ::csv::Writer::from_writer(to);
     table.write_record(header(&metrics, &parameters))?;
     for summary in results(analysis) {
-        let arm = &plan.arms[summary.arm];
         table.write_field(&*cell_of_text(&plan.full_label(summary.arm)))?;
         for metric in &metrics {
             for cell in statistics(metric, summary) {
                 table.write_field(cell)?;
             }
         }
-        let (t0, (_, size)) = (summary.net_t0(), exported::compared_unit(arm));
+        let (t0, size) = (summary.net_t0(), exported::compared_unit(record, summary.arm).size);
         table.write_field(cell(t0.map(|t0| t0.value / size)))?;
         table.write_field(cell(t0.and_then(|t0| t0.err).map(|err| err / size)))?;
         let is_limit = summary.times.as_ref().map(|times| times.is_upper_limit);
@@ -61,7 +60,8 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
             table.write_field(cell)?;
         }
         for parameter in &parameters {
-            let value = arm.parameters.iter().find(|(name, _)| name == parameter);
+            let of_arm = &plan.arms[summary.arm].parameters;
+            let value = of_arm.iter().find(|(name, _)| name == parameter);
             table.write_field(&*cell_of_text(value.map_or("", |(_, value)| value)))?;
         }
         table.write_record(None::<&[u8]>)?;
@@ -84,12 +84,13 @@ fn header(metrics: &[ExportMetric], parameters: &[&str]) -> Vec<String> {
 }
 
 fn statistics(metric: &ExportMetric, summary: &ArmSummary) -> [String; STATISTICS.len()] {
-    let Some(ExportSummary { mean, stddev, median, min, max, .. }) = metric.summary(summary) else {
+    let (Some(found), Some(unit)) = (metric.summary(summary), metric.unit(summary.arm)) else {
         return Default::default();
     };
+    let ExportSummary { mean, stddev, median, min, max, .. } = found;
     let [mean, stddev, median, min, max] =
         [Some(mean), stddev, Some(median), Some(min), Some(max)].map(cell);
-    [metric.symbol.into(), mean, stddev, median, min, max]
+    [cell_of_text(unit.symbol).into_owned(), mean, stddev, median, min, max]
 }
 
 /// A finite number as text, else an empty cell.
@@ -120,10 +121,13 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{ClosedPipe, analysis, compare, judgements, paired, too_few};
+    use crate::fixture::{ClosedPipe, analysis, compare, judgements, metric, paired, too_few};
     use analysis::Analysis;
-    use record::Record;
-    use record::fixture::{record, run};
+    use model::spec::run::ValueOptions;
+    use model::values::ValueUnit;
+    use record::fixture::{record, row, run};
+    use record::plan::ValueRule;
+    use record::{Record, Row};
 
     fn written(record: &Record, analysis: &Analysis) -> String {
         let mut out = Vec::new();
@@ -166,6 +170,42 @@ mod tests {
         assert_eq!(end(0), "0.001,0.000002,false,,,,,,");
         assert_eq!(end(1), "0.002,0.000004,false,2,1.5,,slower,1,x");
         assert_eq!(end(2), "0.003,0.000006,false,,,,,,y");
+    }
+
+    /// Memory and counts of an import, and the values that a program says, are the metric `value`.
+    #[test]
+    fn values_that_are_no_times_have_their_own_columns() {
+        let mut record = record(&["mem", "per loop", "says"]);
+        record.header.plan.metrics.retain(|shown| shown.name == "wall");
+        let arms = &mut record.header.plan.arms;
+        arms[0].unit = ValueUnit::Bytes;
+        let options = ValueOptions {
+            value: Some("x".into()),
+            value_unit: Some("ms".into()),
+            ..ValueOptions::default()
+        };
+        arms[2].value = ValueRule::of(&options).unwrap();
+        for (arm, value) in [(0, 64.0), (1, 13.25), (2, 5e6)] {
+            record.rows.push(&Row { value: Some(value), ..row(arm, arm, Some(0), 7_000_000) });
+        }
+        let mut analysis = analysis(&record, &[64.0, 13.25, 7e6]);
+        analysis.arms[2].metrics.push(metric("value", 1, 5e6));
+        let text = written(&record, &analysis);
+        let mut table = ::csv::Reader::from_reader(text.as_bytes());
+        let names = table.headers().unwrap().clone();
+        let rows: Vec<::csv::StringRecord> = table.records().collect::<Result<_, _>>().unwrap();
+        let cell = |row: usize, name: &str| {
+            rows[row].get(names.iter().position(|it| it == name).unwrap()).unwrap().to_owned()
+        };
+        let cells = |row: usize| {
+            ["time_wall_clock_unit", "time_wall_clock_median", "value_unit", "value_median"]
+                .map(|name| cell(row, name))
+        };
+        assert_eq!(cells(0), ["", "", "B", "64.64"]);
+        assert_eq!(cells(1)[0], "s");
+        assert!(cells(1)[1].starts_with("0.0000000133") && cells(1)[2].is_empty(), "{text}");
+        assert_eq!(cells(2), ["s", "0.00707", "s", "0.005"]);
+        assert_eq!(cell(0, "stillwell_t0"), "64");
     }
 
     #[test]

@@ -1,29 +1,49 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
-use crate::units::{UnitKind, kind_of, kind_of_unit};
+use crate::results::kind;
+use crate::units::{UnitKind, kept, kind_of, kind_of_unit};
+use analysis::convert::of_record;
 use analysis::verdict::Judgement;
-use analysis::{Analysis, ArmSummary, Evidence, RatioInterval, UncertainValue};
+use analysis::{
+    Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, TimeSummary, UncertainValue,
+};
+use formats::ResultUnit;
 use model::values::metric::{METRICS, Metric};
 use model::values::{CPU, VALUE};
-use record::plan::{Arm, Plan};
+use record::plan::{Arm, Plan, ValueRule};
 use record::{Record, Row};
 
 pub(super) const SECOND_NS: f64 = 1e9;
 const HYPERFINE_CPU: &str = "time_cpu";
 
-/// A metric in the units of the exports: times in seconds, memory in bytes.
+/// A unit of the exports: times in seconds, memory in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ExportUnit {
+    /// The name in hyperfine's JSON; `None` for counts.
+    pub(super) name: Option<&'static str>,
+    /// The name in hyperfine's CSV.
+    pub(super) symbol: &'static str,
+    /// Size in base units (ns, bytes, 1).
+    pub(super) size: f64,
+}
+
+/// The values of one arm that are a metric.
+#[derive(Clone, Copy, Debug)]
+struct ExportColumn {
+    unit: ExportUnit,
+    /// Whether they are the values of an import or a worker, which has no times of whole processes.
+    is_own: bool,
+}
+
+/// A metric in the units of the exports.
 #[derive(Clone, Debug)]
 pub(super) struct ExportMetric {
     /// Stillwell's name.
     pub(super) name: &'static str,
     /// hyperfine's name, else Stillwell's.
     pub(super) key: &'static str,
-    /// The unit in hyperfine's JSON; `None` for counts.
-    pub(super) unit: Option<&'static str>,
-    /// The unit in hyperfine's CSV.
-    pub(super) symbol: &'static str,
-    /// Size of the exported unit, in base units (ns, bytes, 1).
-    size: f64,
+    /// By arm; `None` for an arm without this metric.
+    columns: Vec<Option<ExportColumn>>,
     /// The control's share of every value, in base units.
     subtracted: f64,
 }
@@ -40,55 +60,112 @@ pub(super) struct ExportSummary {
 }
 
 impl ExportMetric {
-    fn new(name: &'static str, key: &'static str, subtracted: f64) -> Self {
-        let kind = if name == VALUE { UnitKind::Count } else { kind_of(name) };
-        let (unit, symbol, size) = exported_unit(kind);
-        Self { name, key, unit, symbol, size, subtracted }
+    fn new(record: &Record, name: &'static str, key: &'static str, subtracted: f64) -> Self {
+        let column = ExportColumn { unit: exported_unit(kind_of(name)), is_own: false };
+        let columns = vec![Some(column); record.header.plan.arms.len()];
+        Self { name, key, columns, subtracted }
+    }
+
+    fn column(&self, arm: usize) -> Option<ExportColumn> {
+        self.columns.get(arm).copied().flatten()
+    }
+
+    /// The unit of an arm's values; `None` if it has none of this metric.
+    pub(super) fn unit(&self, arm: usize) -> Option<ExportUnit> {
+        Some(self.column(arm)?.unit)
+    }
+
+    /// Whether an arm's values are those of an import or a worker.
+    pub(super) fn is_own(&self, arm: usize) -> bool {
+        self.column(arm).is_some_and(|column| column.is_own)
     }
 
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
+        let ExportColumn { unit, is_own } = self.column(row.arm as usize)?;
         let base = match Metric::from_name(self.name) {
-            // A value per loop has no metric.
-            Some(Metric::WallNs) if row.value.is_some() && row.compared.decide_on.is_none() => {
-                row.headline()?
-            }
+            _ if is_own => row.headline()?,
             Some(metric) => base_value(row, metric)?,
             None if self.name == VALUE => row.value?,
             None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
         };
-        Some((base - self.subtracted) / self.size)
+        Some((base - self.subtracted) / unit.size)
     }
 
-    /// The summary of one arm's runs; `None` if none has this metric.
+    /// The summary of one arm's runs, of an import's or a worker's values; `None` if none has this metric.
     pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
-        let times = arm.times.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some());
-        let (count, sd, base) = match times {
-            Some(it) => (arm.n_runs, it.sd, [it.mean.value, it.median.value, it.min, it.max]),
-            None => {
-                let it = arm.metric(self.name)?;
-                (it.n, it.sd, [it.mean, it.median, it.min, it.max])
-            }
+        let ExportColumn { unit, is_own } = self.column(arm.arm)?;
+        let summary = match is_own {
+            true => ExportSummary::of_times(arm.n_runs, arm.times.as_ref()?),
+            false => ExportSummary::of_metric(arm.metric(self.name)?),
         };
-        let [mean, median, min, max] = base.map(|base| (base - self.subtracted) / self.size);
-        let stddev = sd.map(|sd| sd / self.size);
-        Some(ExportSummary { count, mean, stddev, median, min, max })
+        let net = |base: f64| (base - self.subtracted) / unit.size;
+        Some(ExportSummary {
+            count: summary.count,
+            mean: net(summary.mean),
+            stddev: summary.stddev.map(|sd| sd / unit.size),
+            median: net(summary.median),
+            min: net(summary.min),
+            max: net(summary.max),
+        })
     }
 }
 
-/// The unit of the exports: hyperfine's name in JSON and in CSV, and its size in base units.
-fn exported_unit(kind: UnitKind) -> (Option<&'static str>, &'static str, f64) {
-    match kind {
+impl ExportSummary {
+    fn of_times(count: usize, times: &TimeSummary) -> Self {
+        let &TimeSummary { mean, median, min, max, sd, .. } = times;
+        Self { count, mean: mean.value, stddev: sd, median: median.value, min, max }
+    }
+
+    /// The summary of values in their exported unit; `None` without a value.
+    pub(super) fn of_values(values: &[f64]) -> Option<Self> {
+        MetricSummary::of("", values).as_ref().map(Self::of_metric)
+    }
+
+    fn of_metric(metric: &MetricSummary) -> Self {
+        let &MetricSummary { n, mean, sd, median, min, max, .. } = metric;
+        Self { count: n, mean, stddev: sd, median, min, max }
+    }
+}
+
+fn exported_unit(kind: UnitKind) -> ExportUnit {
+    let (name, symbol, size) = match kind {
         UnitKind::Time => (Some("second"), "s", SECOND_NS),
         UnitKind::Memory => (Some("byte"), "B", 1.0),
         UnitKind::Count => (None, "", 1.0),
+    };
+    ExportUnit { name, symbol, size }
+}
+
+/// A unit that is none of time or memory.
+fn named_unit(name: &str) -> ExportUnit {
+    let name = kept(name);
+    ExportUnit { name: Some(name), symbol: name, size: 1.0 }
+}
+
+/// The unit of an arm's compared values.
+pub(super) fn compared_unit(record: &Record, arm: usize) -> ExportUnit {
+    match of_record::unit(record, arm) {
+        ResultUnit::Other(name) => named_unit(&name),
+        unit => exported_unit(kind(&unit)),
     }
 }
 
-/// Name in JSON and size of the unit of an arm's compared values.
-pub(super) fn compared_unit(arm: &Arm) -> (Option<&'static str>, f64) {
-    let (unit, _, size) = exported_unit(kind_of_unit(arm.unit));
-    (unit, size)
+/// The unit of the values that a program says.
+fn unit_of_rule(rule: &ValueRule) -> ExportUnit {
+    rule.own_unit().map_or_else(|| exported_unit(kind_of_unit(rule.kind())), named_unit)
+}
+
+/// Whether the values of each arm stand in place of times of whole processes, as in imports and of workers.
+pub(super) fn have_own_values(record: &Record) -> Vec<bool> {
+    let (plan, rows) = (&record.header.plan, &record.rows);
+    let mut have = vec![false; plan.arms.len()];
+    if rows.compared().decide_on.is_none() {
+        for index in (0..rows.len()).filter(|&index| rows.own(index).is_some()) {
+            have[rows.arm(index)] = plan.arms[rows.arm(index)].value.is_none();
+        }
+    }
+    have
 }
 
 fn base_value(row: &Row, metric: Metric) -> Option<f64> {
@@ -110,32 +187,56 @@ fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
     if matches!(name, CPU | "user" | "sys") { of_control().unwrap_or(0.0) } else { 0.0 }
 }
 
-/// Wall time, net of the control.
+/// Wall time, net of the control. Memory, counts and throughput of an import are no times: [`own_value`] has them.
 pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
     let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
-    ExportMetric::new("wall", "time_wall_clock", subtracted)
+    let mut wall = ExportMetric::new(record, "wall", "time_wall_clock", subtracted);
+    let arms = &record.header.plan.arms;
+    for ((column, arm), is_own) in wall.columns.iter_mut().zip(arms).zip(have_own_values(record)) {
+        let is_time = !is_own || arm.unit.is_time();
+        *column = column.filter(|_| is_time).map(|column| ExportColumn { is_own, ..column });
+    }
+    wall
+}
+
+/// The values that programs say, and the values of imports and workers that are no times; `None` without any.
+pub(super) fn own_value(record: &Record) -> Option<ExportMetric> {
+    let column = |(at, (arm, is_own)): (usize, (&Arm, bool))| match &arm.value {
+        Some(rule) => Some(ExportColumn { unit: unit_of_rule(rule), is_own: false }),
+        None if is_own && !arm.unit.is_time() => {
+            Some(ExportColumn { unit: compared_unit(record, at), is_own })
+        }
+        None => None,
+    };
+    let arms = record.header.plan.arms.iter().zip(have_own_values(record));
+    let columns: Vec<_> = arms.enumerate().map(column).collect();
+    let has_any = columns.iter().any(Option::is_some);
+    has_any.then_some(ExportMetric { name: VALUE, key: VALUE, columns, subtracted: 0.0 })
 }
 
 /// User and system time together, if the record has both.
 fn cpu(record: &Record, analysis: &Analysis) -> Option<ExportMetric> {
     let has_cpu = record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs);
-    let new = || ExportMetric::new(CPU, HYPERFINE_CPU, control_cpu_ns(record, analysis, CPU));
-    has_cpu.then(new)
+    let subtracted = || control_cpu_ns(record, analysis, CPU);
+    has_cpu.then(|| ExportMetric::new(record, CPU, HYPERFINE_CPU, subtracted()))
 }
 
-/// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order.
+/// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order. Values come last.
 pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let rows = &record.rows;
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
     let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
-    let others = others
-        .filter_map(|info| Some(ExportMetric::new(info.name, info.hyperfine?, cpu_ns(info.name))));
+    let others = others.filter_map(|info| {
+        Some(ExportMetric::new(record, info.name, info.hyperfine?, cpu_ns(info.name)))
+    });
     let cpu = cpu(record, analysis);
-    std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
+    let metrics = std::iter::once(wall(record, analysis)).chain(cpu).chain(others);
+    metrics.chain(own_value(record)).collect()
 }
 
-/// Wall time, then the plan's other metrics that the record has, each once.
+/// Wall time, then the plan's other metrics that the record has, each once. The plans of imports, of workers and of
+/// suites may not name the value.
 pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let mut list = vec![wall(record, analysis)];
     for shown in &record.header.plan.metrics {
@@ -143,14 +244,17 @@ pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMe
             continue;
         }
         list.extend(match shown.name.as_str() {
-            VALUE => Some(ExportMetric::new(VALUE, VALUE, 0.0)),
+            VALUE => own_value(record),
             CPU => cpu(record, analysis),
             name => Metric::from_name(name).filter(|it| record.rows.has(*it)).map(|it| {
                 let (name, key) = (it.info().name, it.info().hyperfine);
                 let subtracted = control_cpu_ns(record, analysis, name);
-                ExportMetric::new(name, key.unwrap_or(name), subtracted)
+                ExportMetric::new(record, name, key.unwrap_or(name), subtracted)
             }),
         });
+    }
+    if list.iter().all(|metric| metric.name != VALUE) {
+        list.extend(own_value(record));
     }
     list
 }

@@ -1,7 +1,8 @@
 //! hyperfine's JSON: schema 2, and the schema of its versions 1.x. Our own fields are under `stillwell`.
 //!
 //! Wall times are net of the shell, like hyperfine's: each is reduced by t0 of the control (`stillwell.subtracted`),
-//! without clamping. CPU times are net of the control's mean CPU times. Memory is as measured.
+//! without clamping. CPU times are net of the control's mean CPU times. Memory is as measured. Values that are no wall
+//! times are the metric `value`, of which hyperfine's own files know nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,11 +10,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::exported::{self, ExportMetric, ExportSummary, SECOND_NS, results};
+use crate::exported::{self, ExportMetric, ExportSummary, ExportUnit, SECOND_NS, results};
 use crate::json::pretty;
 use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
-use model::values::Order;
 use model::values::metric::Metric;
+use model::values::{DecideOn, Order, VALUE};
 use record::plan::Arm;
 use record::{Record, Row};
 
@@ -39,14 +40,23 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let document = DocumentV2 {
         schema_version: 2,
         metadata: HyperfineMetadata::of(record),
-        primary_metric: PRIMARY,
+        primary_metric: primary(record, analysis, &metrics),
         results,
         stillwell: SessionFields::of(record, analysis),
     };
     pretty(to, &document)
 }
 
-/// Writes the schema of versions 1.x.
+/// The metric that decides: the value of the arms if all have one, else the wall time.
+fn primary(record: &Record, analysis: &Analysis, metrics: &[ExportMetric]) -> &'static str {
+    let decides = record.header.plan.policy.decide_on.is_none_or(|it| it == DecideOn::Value);
+    let value = metrics.iter().find(|metric| metric.name == VALUE).filter(|_| decides);
+    let is_of_all =
+        |value: &&ExportMetric| results(analysis).all(|summary| value.unit(summary.arm).is_some());
+    value.filter(is_of_all).map_or(PRIMARY, |value| value.key)
+}
+
+/// Writes the schema of versions 1.x, without arms whose values are no times.
 pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
     struct DocumentV1<'a> {
@@ -120,10 +130,10 @@ struct SubtractedTime<'a> {
 impl<'a> SessionFields<'a> {
     fn of(record: &'a Record, analysis: &'a Analysis) -> Self {
         let plan = &record.header.plan;
-        let control = plan.control.and_then(|control| plan.arms.get(control.arm));
+        let control = plan.control.map(|control| control.arm);
         let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
-            let ValueInUnit { value, err, unit, .. } = ValueInUnit::of(t0, arm);
-            SubtractedTime { command: arm.label(), metric: PRIMARY, value, err, unit }
+            let ValueInUnit { value, err, unit, .. } = ValueInUnit::of(t0, record, arm);
+            SubtractedTime { command: plan.arms[arm].label(), metric: PRIMARY, value, err, unit }
         });
         Self {
             tool: &record.header.tool,
@@ -147,10 +157,10 @@ struct ValueInUnit {
 }
 
 impl ValueInUnit {
-    fn of(found: UncertainValue, arm: &Arm) -> Self {
-        let (unit, size) = exported::compared_unit(arm);
+    fn of(found: UncertainValue, record: &Record, arm: usize) -> Self {
+        let ExportUnit { name, size, .. } = exported::compared_unit(record, arm);
         let err = found.err.map(|err| err / size);
-        Self { value: found.value / size, err, unit, is_upper_limit: false }
+        Self { value: found.value / size, err, unit: name, is_upper_limit: false }
     }
 }
 
@@ -167,12 +177,11 @@ struct ResultFields<'a> {
 impl<'a> ResultFields<'a> {
     fn new(series: ArmRuns<'a>, summary: &ArmSummary) -> Self {
         let is_upper_limit = summary.times.as_ref().is_some_and(|times| times.is_upper_limit);
+        let in_unit = |t0: UncertainValue| ValueInUnit::of(t0, series.record, series.arm);
         Self {
             arm: series.arm,
             command: &series.planned().command,
-            t0: summary
-                .net_t0()
-                .map(|t0| ValueInUnit { is_upper_limit, ..ValueInUnit::of(t0, series.planned()) }),
+            t0: summary.net_t0().map(|t0| ValueInUnit { is_upper_limit, ..in_unit(t0) }),
             steps: series.column(|row| row.step),
             blocks: series.column(|row| row.block),
         }
@@ -215,6 +224,16 @@ impl<'a> ArmRuns<'a> {
 
     fn rows(self) -> impl Iterator<Item = Row> + 'a {
         self.indices.iter().map(move |&index| self.record.rows.row(index as usize))
+    }
+
+    /// The summary of the listed values. Of an import or a worker they are one for each process, and the arm's own
+    /// summary is about all its slices.
+    fn summary(self, metric: &ExportMetric, arm: &ArmSummary) -> Option<ExportSummary> {
+        if !metric.is_own(self.arm) {
+            return metric.summary(arm);
+        }
+        let listed: Vec<f64> = self.rows().filter_map(|row| metric.value(&row)).collect();
+        ExportSummary::of_values(&listed)
     }
 
     fn column<T>(self, cell: impl Fn(&Row) -> T + 'a) -> RunColumn<'a, T> {
@@ -265,8 +284,8 @@ impl<'a> ResultV2<'a> {
     fn new(series: ArmRuns<'a>, summary: &ArmSummary, metrics: &'a [ExportMetric]) -> Self {
         let arm = series.planned();
         let summaries = metrics.iter().filter_map(|metric| {
-            let summary = metric.summary(summary)?;
-            Some((metric.key, SummaryV2 { unit: metric.unit, summary }))
+            let unit = metric.unit(series.arm)?.name;
+            Some((metric.key, SummaryV2 { unit, summary: series.summary(metric, summary)? }))
         });
         Self {
             command: &arm.command,
@@ -312,9 +331,10 @@ impl Serialize for RunObject<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         for metric in self.metrics {
+            let unit = metric.unit(self.row.arm as usize);
             // A missing value is left out, because 0 would look like a measurement.
-            if let Some(value) = metric.value(&self.row) {
-                map.serialize_entry(metric.key, &MetricValue { value, unit: metric.unit })?;
+            if let Some((unit, value)) = unit.zip(metric.value(&self.row)) {
+                map.serialize_entry(metric.key, &MetricValue { value, unit: unit.name })?;
             }
         }
         map.serialize_entry("exit_code", &self.row.shell_exit())?;
@@ -346,7 +366,7 @@ impl<'a> ResultV1<'a> {
     /// `None` for an arm without wall times, which this schema requires.
     fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
         let arm = series.planned();
-        let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
+        let ExportSummary { mean, stddev, median, min, max, .. } = series.summary(wall, summary)?;
         let mean_s =
             |name: &str| summary.metric(name).map_or(0.0, |metric| metric.mean / SECOND_NS);
         let has_memory = series.record.rows.has(Metric::MaxrssKib);

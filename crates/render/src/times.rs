@@ -3,26 +3,47 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+use crate::exported::have_own_values;
+use crate::pyperf;
+use analysis::convert::of_record;
+use formats::ResultUnit;
 use model::values::metric::Metric;
 use record::Record;
 use record::plan::Plan;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes a line for each finished run in the order of execution, in seconds to the nanosecond, as measured. Warm-ups
-/// are included: tim keeps them too and skips them when it reads. Runs that the timeout ended have no time. The twin of
-/// the reference is left out: it is no command of its own.
+/// Writes a line for each finished run in the order of execution, in seconds, as measured. Of an import or a worker it
+/// has the time of a loop, the mean of its process. Warm-ups are included: tim keeps them too and skips them when it
+/// reads. Runs that the timeout ended have no time. The twin of the reference is left out: it is no command of its own.
+/// So are arms whose values are no times ([`without_times`]).
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
-    let names = names(&record.header.plan);
+    let plan = &record.header.plan;
+    let (names, own) = (names(plan), have_own_values(record));
     let rows = &record.rows;
-    let twin = record.header.plan.twin();
-    let is_shown = |index: &usize| rows.is_time(*index) && Some(rows.arm(*index)) != twin;
+    let is_time = |arm: usize| !own[arm] || plan.arms[arm].unit.is_time();
+    let is_shown = |index: &usize| {
+        let arm = rows.arm(*index);
+        rows.is_time(*index) && Some(arm) != plan.twin() && is_time(arm)
+    };
     for index in (0..rows.len()).filter(is_shown) {
-        let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
-        let (seconds, rest_ns) = (wall_ns / SECOND_NS, wall_ns % SECOND_NS);
-        writeln!(to, "{seconds}.{rest_ns:09}\t{}", names[rows.arm(index)])?;
+        let name = &names[rows.arm(index)];
+        if let Some(ns) = rows.own(index).filter(|_| own[rows.arm(index)]) {
+            writeln!(to, "{}\t{name}", pyperf::seconds(ns))?;
+        } else if let Some(wall_ns) = rows.get(index, Metric::WallNs) {
+            let (seconds, rest_ns) = (wall_ns / SECOND_NS, wall_ns % SECOND_NS);
+            writeln!(to, "{seconds}.{rest_ns:09}\t{name}")?;
+        }
     }
     to.flush()
+}
+
+/// The candidates that a file of times cannot hold, each with the unit of its values.
+pub fn without_times(record: &Record) -> Vec<(String, ResultUnit)> {
+    let plan = &record.header.plan;
+    let own = have_own_values(record);
+    let candidates = plan.candidates().filter(|(at, arm)| own[*at] && !arm.unit.is_time());
+    candidates.map(|(at, _)| (plan.full_label(at), of_record::unit(record, at))).collect()
 }
 
 /// The arms' commands in the file, each on one line. The empty shell is the empty command, like tim's overhead. If
@@ -63,6 +84,20 @@ mod tests {
         record.rows.push(&timed_out);
         let expected = "1.500000000\tb 'x\ty'\n0.000000007\ta\n12.345678901\tb 'x\ty'\n";
         assert_eq!(written(&record), expected);
+    }
+
+    /// A line has the time of a loop, not of all loops, and no memory.
+    #[test]
+    fn own_values_are_lines_if_they_are_times() {
+        let mut record = record(&["a", "b"]);
+        record.header.plan.arms[1].unit = model::values::ValueUnit::Bytes;
+        for (arm, value) in [(0, 13.25), (1, 64.0), (0, 900.0)] {
+            let step = u32::try_from(record.rows.len()).unwrap();
+            let own = record::Row { value: Some(value), ..row(step, arm, Some(step), 94_601_103) };
+            record.rows.push(&own);
+        }
+        assert_eq!(written(&record), "0.00000001325\ta\n0.0000009\ta\n");
+        assert_eq!(without_times(&record), [("b".to_owned(), ResultUnit::Bytes)]);
     }
 
     #[test]

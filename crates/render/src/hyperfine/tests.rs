@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::*;
 use crate::fixture::{analysis, compare, of_times, paired, single};
 use analysis::Evidence;
-use record::fixture::{record, run};
+use model::values::ValueUnit;
+use record::fixture::{record, row, run};
 
 /// Two arms with two runs each after a warm-up run, and a run that timed out; in a shell of 0.5 ms.
 fn session(in_shell: bool) -> (Record, Analysis) {
@@ -159,4 +160,42 @@ fn one_run_has_no_deviation_and_an_arm_without_runs_is_left_out() {
     // Signal 9 ended the first run of the fixture.
     assert_eq!(v1["results"][0]["exit_codes"], serde_json::json!([137]));
     assert_eq!(v2["results"][0]["measurements"][0]["exit_code"], 137);
+}
+
+/// A run of this arm with its own value, in place of a wall time.
+fn own(record: &mut Record, arm: u32, value: f64) {
+    let step = u32::try_from(record.rows.len()).unwrap();
+    record.rows.push(&Row { value: Some(value), ..row(step, arm, Some(step), 94_601_103) });
+}
+
+/// The arm's own summary is about slices. The file lists processes.
+#[test]
+fn the_summary_is_of_the_listed_values() {
+    let mut record = record(&["a"]);
+    [900.0, 1100.0, 1300.0].into_iter().for_each(|ns| own(&mut record, 0, ns));
+    let analysis = analysis(&record, &[500.0]);
+    let v2 = v2(&record, &analysis);
+    let wall = &v2["results"][0]["summary"]["time_wall_clock"];
+    assert_eq!((&wall["count"], &wall["median"]), (&3.into(), &1.1e-6.into()));
+    let v1 = v1(&record, &analysis);
+    let first = &v1["results"][0];
+    assert_eq!((&first["min"], &first["max"]), (&first["times"][0], &first["times"][2]));
+}
+
+#[test]
+fn memory_is_no_time() {
+    let mut record = record(&["a", "b"]);
+    record.header.plan.arms[1].unit = ValueUnit::Bytes;
+    own(&mut record, 0, 900.0);
+    own(&mut record, 1, 64.0);
+    let analysis = analysis(&record, &[900.0, 64.0]);
+    let both = v2(&record, &analysis);
+    assert_eq!(both["primary_metric"], "time_wall_clock");
+    let memory = &both["results"][1]["measurements"][0];
+    assert_eq!(memory.get("time_wall_clock"), None);
+    assert_eq!(memory["value"], serde_json::json!({"value": 64.0, "unit": "byte"}));
+    assert_eq!(both["results"][0]["measurements"][0].get("value"), None);
+    assert_eq!(v1(&record, &analysis)["results"].as_array().unwrap().len(), 1);
+    record.header.plan.arms[0].unit = ValueUnit::Count;
+    assert_eq!(v2(&record, &analysis)["primary_metric"], "value");
 }

@@ -5,17 +5,19 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
-use formats::{Detail, FileFormat, edit};
+use formats::{Detail, FileFormat, ResultUnit, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_one};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
+use host::terminal;
 use host::user_files::in_the_way;
 use model::spec::convert::WriteFormat;
 use model::spec::input::InputOptions;
 use model::spec::run::ExportOptions;
 use model::spec::workers::SessionOptions;
+use model::values::DecideOn;
 use render::markup::{self, Markup};
 use render::{bmf, csv, hyperfine, pyperf, times};
 
@@ -113,11 +115,46 @@ fn session_export(format: &str) -> Option<Export> {
         "asciidoc" => |assessment, to| table(assessment, Markup::Asciidoc, to),
         "org" => |assessment, to| table(assessment, Markup::Org, to),
         "hyperfine-1" => |assessment, mut to| {
+            leave_out("hyperfine-1", assessment)?;
             Ok(hyperfine::write_v1(&mut to, &assessment.record, &assessment.analysis)?)
         },
-        "times" => |assessment, mut to| Ok(times::write(&mut to, &assessment.record)?),
+        "times" => |assessment, mut to| {
+            leave_out("times", assessment)?;
+            Ok(times::write(&mut to, &assessment.record)?)
+        },
         _ => return None,
     })
+}
+
+/// Says what a format that has only times leaves out. Errors: that is everything.
+fn leave_out(format: &str, assessment: &Assessment) -> Result<()> {
+    const OTHERS: &str = "hyperfine, csv and markdown have them";
+    let record = &assessment.record;
+    let out = times::without_times(record);
+    let what = |unit: &ResultUnit| match unit {
+        ResultUnit::Bytes => "memory".to_owned(),
+        ResultUnit::Count => "counts".to_owned(),
+        unit => format!("in {}", unit.name()),
+    };
+    if let Some((label, unit)) = out.first() {
+        ensure!(
+            out.len() < record.header.plan.candidates().count(),
+            "{format} has only times, and the values of {label} are {}; {OTHERS}",
+            what(unit)
+        );
+    }
+    for (label, unit) in &out {
+        terminal::say_bare(format!(
+            "note: {label} is left out: {format} has only times, and its values are {}; {OTHERS}",
+            what(unit)
+        ));
+    }
+    if record.header.plan.policy.decide_on == Some(DecideOn::Value) {
+        terminal::say_bare(format!(
+            "note: {format} has the wall times, not the values that decide; {OTHERS}"
+        ));
+    }
+    Ok(())
 }
 
 /// The writer of a format; `None` for records.
