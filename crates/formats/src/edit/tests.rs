@@ -1,7 +1,6 @@
 use super::*;
 use crate::statistics::summary;
-use crate::{FileFormat, LaunchInfo};
-use crate::{ReadOptions, SourceFile};
+use crate::{FileFormat, LaunchInfo, ReadOptions, SourceFile};
 
 const SUITE: &str = r#"{"benchmarks":[
     {"metadata":{"name":"a","python_version":"3.11"},"runs":[
