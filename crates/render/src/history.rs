@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::columns::one_line;
 use crate::histogram::block_of_eighths;
 use crate::names::cut_names;
+use crate::quantity::QuantityWords;
 use crate::styles::paint;
 use crate::units::{DisplayUnit, UnitKind, counted, signed_percent};
 use crate::{Styles, table};
@@ -21,6 +22,8 @@ pub(super) use changes::{culprit, duration, no_change, numbers, remark, together
 
 /// Most results in a sparkline.
 const LINE_MAX: usize = 24;
+/// The column of t0 in the table of a series. What is no time has none.
+const T0_COLUMN: usize = 3;
 /// Characters of a commit's id.
 const REVISION_MAX: usize = 12;
 
@@ -49,7 +52,7 @@ pub fn added(n: AddCounts) -> String {
 /// One line for each series. Its level is the median of the results since the last change.
 pub fn list(all: &[Series], estimate: Estimate) -> String {
     let day = dates(all);
-    let level = format!("{} level", estimate.name());
+    let level = format!("{} level", estimate_name(all, estimate));
     let heading = table::cells(&["benchmark", "results", &level, "", "last change", "when"]);
     let mut rows = Vec::with_capacity(all.len() + 1);
     for series in all {
@@ -75,6 +78,16 @@ pub fn list(all: &[Series], estimate: Estimate) -> String {
     out
 }
 
+/// The name of the estimate of these series. The t0 of what is no time is its median.
+pub(super) fn estimate_name(all: &[Series], estimate: Estimate) -> String {
+    let is_time = |series: &Series| QuantityWords::of_series(series).is_time();
+    match all.iter().filter(|series| is_time(series)).count() {
+        n if n == all.len() || estimate != Estimate::T0 => estimate.name(),
+        0 => Estimate::Median.name(),
+        _ => "t0 or median".into(),
+    }
+}
+
 /// The newest results of each series, and its levels.
 pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
     let mut out = String::new();
@@ -90,7 +103,12 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         let first = series.entries.len().saturating_sub(last);
         let day = date_format(series.entries[first..].iter().map(|it| it.origin.measured_s));
         rows.extend((first..series.entries.len()).map(|at| row(series, at, day)));
-        out += &table::plain(rows, &[0, 3, 4, 5]);
+        let is_time = QuantityWords::of_series(series).is_time();
+        if !is_time {
+            rows.iter_mut().for_each(|row| drop(row.remove(T0_COLUMN)));
+        }
+        let right: &[usize] = if is_time { &[0, 3, 4, 5] } else { &[0, 3, 4] };
+        out += &table::plain(rows, right);
         if first > 0 {
             writeln!(
                 out,

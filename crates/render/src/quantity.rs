@@ -8,6 +8,7 @@ use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::{RatioInterval, compares_times};
 use model::values::{Better, DecideOn, Headline};
 use record::plan::{DecisionRule, Plan};
+use search::history::series::Series;
 
 /// Differences from this factor on are told as factors, not as percentages.
 const FACTOR_FROM: f64 = 2.0;
@@ -50,6 +51,11 @@ impl QuantityWords {
             }
             quantity => quantity,
         }
+    }
+
+    pub(super) fn of_series(series: &Series) -> Self {
+        let is_time = series.unit == "ns" && series.better.is_lower();
+        if is_time { Self::Time } else { Self::Value(series.better) }
     }
 
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {

@@ -9,7 +9,7 @@ use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
-use model::values::{DecideOn, MemoryPolicy, Order, ValueUnit};
+use model::values::{Better, DecideOn, MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, Plan, ProcessPlan, Role, ValueRule};
 use record::{Event, Record};
 
@@ -76,6 +76,23 @@ pub fn unit(record: &Record, arm: usize) -> ResultUnit {
     }
 }
 
+/// The text of an arm's unit, which the user may have named.
+pub fn unit_name(record: &Record, arm: usize) -> String {
+    let plan = &record.header.plan;
+    let own = deciding_value(plan, &plan.arms[arm]).and_then(ValueRule::own_unit);
+    own.map_or_else(|| unit(record, arm).name().to_owned(), str::to_owned)
+}
+
+/// The direction in which an arm's quantity is better. Other programs only name the unit.
+pub fn better(record: &Record, arm: usize) -> Better {
+    let plan = &record.header.plan;
+    let of_value = deciding_value(plan, &plan.arms[arm]).map(|rule| rule.better);
+    match unit(record, arm).more_is_better() {
+        true => Better::Higher,
+        false => of_value.unwrap_or(plan.policy.better),
+    }
+}
+
 /// The user's unit of the value that decides. Results have no direction beside the unit, so a unit that says the
 /// opposite of the user's direction is left out.
 fn own_unit(plan: &Plan, arm: &Arm) -> Option<ResultUnit> {
@@ -84,6 +101,7 @@ fn own_unit(plan: &Plan, arm: &Arm) -> Option<ResultUnit> {
     (unit.more_is_better() != rule.better.is_lower()).then_some(unit)
 }
 
+/// The rule of the value that the program prints, if that decides.
 fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
     let decides = plan.policy.decide_on.is_none_or(|it| it == DecideOn::Value);
     arm.value.as_ref().filter(|_| decides)

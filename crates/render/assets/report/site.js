@@ -33,7 +33,7 @@ charts.series = (context) => {
   const edge = (point) => (point.y > frame[1] ? frame[1] : frame[0]);
   const last = series.value.length - 1;
   const levels = series.levels.filter((level) => level.end > first).map((level) => ({ x1: placeOf(Math.max(level.start, first)), x2: placeOf(Math.min(level.end, last)), y: level.median / said.unit.size }));
-  const changes = series.changes.map((change, i) => ({ ...change, x: placeOf(change.at), size: said.sizes[i], color: change.ratio.ratio > 1 ? "var(--slower)" : "var(--faster)" })).filter((change) => change.at >= first);
+  const changes = series.changes.map((change, i) => ({ ...change, x: placeOf(change.at), size: said.sizes[i], color: said.is_worse[i] ? "var(--slower)" : "var(--faster)" })).filter((change) => change.at >= first);
   const lane = (change, i) => -8 - 13 * (i % 2);
   const svg = draw(context, {
     height: 340,

@@ -9,11 +9,13 @@ use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::history::{dates, revision, short_id, time_of_day};
+use crate::quantity::QuantityWords;
 use crate::styles::paint;
 use crate::units::{counted, counts_in_words, percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::verdict::Verdict;
 use analysis::{LEVEL_MIN, RatioInterval};
+use model::values::Better;
 use search::bisection::LayoutVerdict;
 use search::history::commits::CommitRange;
 use search::history::detection::NearestChange;
@@ -41,12 +43,31 @@ struct SeriesName<'a> {
     benchmark: &'a str,
     arm: &'a str,
     unit: &'a str,
+    /// The direction in which the values are better; without it, `lower`.
+    #[serde(skip_serializing_if = "Better::is_lower")]
+    better: Better,
     machine: &'a str,
 }
 
 fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Error> {
-    let Series { benchmark, arm, unit, machine, .. } = series;
-    SeriesName { benchmark, arm, unit, machine }.serialize(to)
+    let Series { benchmark, arm, unit, better, machine, .. } = series;
+    SeriesName { benchmark, arm, unit, better: *better, machine }.serialize(to)
+}
+
+impl SeriesChange<'_> {
+    /// The change as a ratio of costs: above 1 is worse.
+    pub fn cost(&self) -> RatioInterval {
+        self.series.cost(self.change.ratio)
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        if self.cost().ratio > 1.0 { Verdict::Slower } else { Verdict::Faster }
+    }
+
+    /// The verdict in a word: `SLOWER`, or `WORSE` of what is no time.
+    pub(crate) fn word(&self) -> &'static str {
+        QuantityWords::of_series(self.series).verdict(self.verdict())
+    }
 }
 
 /// The changes of all series.
@@ -75,10 +96,8 @@ pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
         false => FinalVerdict::Unchanged,
     };
     let effects = changes.iter().map(|it| {
-        let is_slower = it.change.ratio.ratio > 1.0;
-        let verdict = Some(if is_slower { Verdict::Slower } else { Verdict::Faster });
-        let effect = Effect::of_ratio(it.series.label(), it.change.ratio, CHANGE_CONFIDENCE);
-        Effect { verdict, ..effect }
+        let effect = Effect::of_ratio(it.series.label(), it.cost(), CHANGE_CONFIDENCE);
+        Effect { verdict: Some(it.verdict()), ..effect }
     });
     Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
 }
@@ -101,8 +120,7 @@ pub fn changes(
         out.push('\n');
         let SeriesChange { series, change, commits, culprits } = it;
         let style = match change.kind {
-            ChangeKind::Level if change.ratio.ratio > 1.0 => styles.slower,
-            ChangeKind::Level => styles.faster,
+            ChangeKind::Level => styles.verdict(it.verdict()),
             ChangeKind::Spell | ChangeKind::Drift => styles.attention,
         };
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
@@ -141,7 +159,7 @@ pub fn changes(
             wrap(&mut out, "   together: ", 6, &together(change.together));
         }
         for culprit in culprits {
-            wrap(&mut out, "   found: ", 6, &self::culprit(culprit));
+            wrap(&mut out, "   found: ", 6, &self::culprit(series, culprit));
         }
         if let Some(between) = commits {
             for commit in &between.newest {
@@ -187,11 +205,12 @@ fn summary(out: &mut String, all: &[Series], changes: &[SeriesChange<'_>], n_lef
     }
 }
 
-/// Directions of the lasting changes: ` (2 slower, 1 faster)`.
+/// Directions of the lasting changes: ` (2 slower, 1 faster)`; `worse` and `better` of what is no time.
 fn directions(changes: &[SeriesChange<'_>]) -> String {
-    let levels = changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
-    let (slower, faster): (Vec<_>, Vec<_>) = levels.partition(|it| it.change.ratio.ratio > 1.0);
-    let words = counts_in_words(&[(slower.len(), "slower"), (faster.len(), "faster")]);
+    let levels = || changes.iter().filter(|it| it.change.kind == ChangeKind::Level);
+    let n_of = |word: &str| levels().filter(|it| it.word().eq_ignore_ascii_case(word)).count();
+    let words = ["slower", "faster", "worse", "better"];
+    let words = counts_in_words(&words.map(|word| (n_of(word), word)));
     if words.is_empty() { String::new() } else { format!(" ({words})") }
 }
 
@@ -229,7 +248,7 @@ pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
 }
 
 /// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
-pub(crate) fn culprit(stored_culprit: &StoredCulprit) -> String {
+pub(crate) fn culprit(series: &Series, stored_culprit: &StoredCulprit) -> String {
     let (id, subject) = (short_id(&stored_culprit.head), shorten(&stored_culprit.subject, 50));
     let group = match stored_culprit.n_commits {
         1 => String::new(),
@@ -241,7 +260,10 @@ pub(crate) fn culprit(stored_culprit: &StoredCulprit) -> String {
         _ => "",
     };
     let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
-    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(stored_culprit.ratio))
+    // The search has compared costs.
+    let ratio = stored_culprit.ratio;
+    let ratio = if series.better.is_lower() { ratio } else { 1.0 / ratio };
+    format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(ratio))
 }
 
 /// The revision behind a date, if it is known.

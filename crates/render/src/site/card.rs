@@ -8,12 +8,13 @@ use crate::history::{
     SeriesChange, culprit, duration, numbers, remark, revision, short_id, together,
 };
 use crate::units::signed_percent;
-use search::history::series::{Change, ChangeKind, Series};
+use analysis::verdict::Verdict;
+use search::history::series::{ChangeKind, Series};
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ChangeCard {
     pub class: &'static str,
-    word: &'static str,
+    word: String,
     /// For example `+3.1 %`.
     pub size: String,
     numbers: String,
@@ -55,9 +56,10 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
+    let (class, word) = class_and_word(changed);
     ChangeCard {
-        class: class_and_word(change).0,
-        word: class_and_word(change).1,
+        class,
+        word,
         size: signed_percent(change.ratio.ratio),
         numbers: numbers(change),
         duration: duration(series, change, day),
@@ -68,21 +70,20 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
         sides: [side(change.at - 1), side(change.at)],
         also: also.map(|(name, old, new)| one_line(&format!("{name}, {old} to {new}"))).collect(),
         together: Some(change.together).filter(|it| it.is_common).map(together),
-        found: culprits.iter().map(culprit).collect(),
+        found: culprits.iter().map(|it| culprit(series, it)).collect(),
         commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
         n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
         remark: remark(changed).map(|(words, _)| one_line(&words)),
     }
 }
 
-fn class_and_word(change: &Change) -> (&'static str, &'static str) {
-    match (change.kind, change.ratio.ratio > 1.0) {
-        (ChangeKind::Level, true) => ("slower", "SLOWER"),
-        (ChangeKind::Level, false) => ("faster", "FASTER"),
-        (ChangeKind::Spell, true) => ("undecided", "SLOW SPELL"),
-        (ChangeKind::Spell, false) => ("undecided", "FAST SPELL"),
-        (ChangeKind::Drift, true) => ("undecided", "DRIFT TO SLOWER"),
-        (ChangeKind::Drift, false) => ("undecided", "DRIFT TO FASTER"),
+fn class_and_word(changed: &SeriesChange<'_>) -> (&'static str, String) {
+    let word = changed.word();
+    match (changed.change.kind, changed.verdict()) {
+        (ChangeKind::Level, Verdict::Slower) => ("slower", word.into()),
+        (ChangeKind::Level, _) => ("faster", word.into()),
+        (ChangeKind::Spell, _) => ("undecided", format!("{word} SPELL")),
+        (ChangeKind::Drift, _) => ("undecided", format!("DRIFT TO {word}")),
     }
 }
 

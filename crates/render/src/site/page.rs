@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::columns::one_line;
-use crate::history::{SeriesChange, no_change, unit, value};
+use crate::history::{SeriesChange, estimate_name, no_change, unit, value};
+use crate::quantity::QuantityWords;
 use crate::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
 use crate::site::{HistorySite, page_of};
 use crate::uncertain::signs;
@@ -75,6 +76,8 @@ pub(super) struct ChartText {
     estimate: String,
     /// The size of each change: `+3.1 %`.
     sizes: Vec<String>,
+    /// Whether each change is to the worse.
+    is_worse: Vec<bool>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -110,12 +113,16 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
     cards.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
     let mut cards: Vec<ChangeCard> = cards.into_iter().map(|(_, card)| card).collect();
     let older = cards.split_off(cards.len().min(OPEN_MAX));
-    let classes = [("slower", "slower"), ("faster", "faster"), ("none", "none")];
+    let are_times = series.iter().all(|it| QuantityWords::of_series(it).is_time());
+    let classes = match are_times {
+        true => [("slower", "slower"), ("faster", "faster"), ("none", "none")],
+        false => [("slower", "slower or worse"), ("faster", "faster or better"), ("none", "none")],
+    };
     let is_used = |class: &&(&str, &str)| rows.iter().any(|row: &SeriesRow| row.class == class.0);
     let index = SeriesIndex {
         classes: classes.iter().filter(is_used).copied().collect(),
         has_machines: machines(series) > 1,
-        estimate: site.estimate.name(),
+        estimate: estimate_name(site.series, site.estimate),
         rows,
     };
     SitePage {
@@ -201,8 +208,9 @@ pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartText {
     let sizes = series.changes.iter().map(|change| signed_percent(change.ratio.ratio));
     ChartText {
         unit: SeriesUnit { name, size: unit.size },
-        estimate: estimate.name(),
+        estimate: estimate_name(std::slice::from_ref(series), estimate),
         sizes: sizes.collect(),
+        is_worse: series.changes.iter().map(|it| series.cost(it.ratio).ratio > 1.0).collect(),
     }
 }
 

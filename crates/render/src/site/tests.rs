@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
+use model::values::Better;
 use search::history::commits::CommitRange;
 use search::history::detection::{detect, nearest};
 use search::history::fixture::{self, SETTINGS};
@@ -104,6 +105,21 @@ fn changes_are_listed_newest_first_and_every_link_leads_somewhere() {
             assert!(section.is_empty() || page.is_some_and(has), "{target}");
         }
     }
+}
+
+#[test]
+fn a_higher_throughput_is_better_and_no_time() {
+    let mut all = entries("rate", "a", 20);
+    all.iter_mut().for_each(|it| {
+        (it.result.better, it.result.unit) = (Better::Higher, "ops/s".into());
+    });
+    let files = written(all, None);
+    let [page, index] = &files[..] else { panic!("two pages") };
+    for SiteFile { text, .. } in [page, index] {
+        assert!(text.contains("badge faster\">BETTER<") && !text.contains("SLOWER"), "{text}");
+    }
+    assert!(page.text.contains("\"is_worse\":[false]"), "{}", page.text);
+    assert!(index.text.contains("newest median"), "{}", index.text);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn around<'a>(
     let (before_s, after_s) = (series.time_s(change.at - 1), series.time_s(change.at));
     let middle_s = before_s.midpoint(after_s);
     let mut together = ConcurrentChanges::default();
-    let is_slower = change.ratio.ratio > 1.0;
+    let is_worse = series.cost(change.ratio).ratio > 1.0;
     let is_alike = |other: &&Series| {
         other.machine == series.machine && other.is_by_commit == series.is_by_commit
     };
@@ -48,7 +48,7 @@ fn around<'a>(
         let is_here = |it: &Change| {
             let first = it.at.saturating_sub(1 + NEAR);
             let last = (it.at + NEAR).min(n - 1);
-            (it.ratio.ratio > 1.0) == is_slower
+            (other.cost(it.ratio).ratio > 1.0) == is_worse
                 && (other.time_s(first)..=other.time_s(last)).contains(&middle_s)
         };
         together.of += usize::from(is_spanned);
@@ -66,6 +66,7 @@ mod tests {
     use crate::history::series::ChangeKind;
     use crate::history::{RecordOrigin, StoredResult, fixture};
     use analysis::RatioInterval;
+    use model::values::Better;
 
     /// One result a day; changes as (day, ratio).
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {
@@ -91,6 +92,7 @@ mod tests {
             benchmark: "b".into(),
             arm: String::new(),
             unit: "ns".into(),
+            better: Better::Lower,
             machine: machine.into(),
             is_by_commit: false,
             values: days.clone().map(|_| 1.0).collect(),

@@ -38,6 +38,7 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
             result.benchmark.clone(),
             result.arm.clone(),
             result.unit.clone(),
+            result.better.is_lower(),
             origin.machine.clone(),
         );
         by_key.entry(key).or_default().push(entry);
@@ -125,6 +126,7 @@ fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Optio
         benchmark: first.result.benchmark.clone(),
         arm: first.result.arm.clone(),
         unit: first.result.unit.clone(),
+        better: first.result.better,
         machine: first.origin.machine.clone(),
         is_by_commit,
         values,
@@ -214,6 +216,7 @@ mod tests {
     use super::*;
     use crate::history::fixture::{self, SETTINGS};
     use crate::history::{BenchmarkResult, RecordOrigin};
+    use model::values::Better;
     use stats::Stream;
     use std::sync::Arc;
 
@@ -305,6 +308,20 @@ mod tests {
         assert!(all_moved.iter().all(|changes| changes.contains(&20)), "{all_moved:?}");
         let relative = places(DetectionSettings { is_relative: true, ..SETTINGS });
         assert_eq!(relative, [vec![30], vec![], vec![], vec![], vec![], vec![]]);
+    }
+
+    #[test]
+    fn a_higher_throughput_is_no_slowdown_and_no_part_of_another_series() {
+        let step = |i: usize| if i < 20 { 100.0 } else { 110.0 };
+        let mut all = entries("x", "a", &noisy(40, 1, step));
+        all.iter_mut().for_each(|it| it.result.better = Better::Higher);
+        all.extend(entries("x", "a", &noisy(40, 2, |_| 100.0)));
+        let found = detect(all, SETTINGS);
+        let [throughput, time] = &found[..] else { panic!("{} series", found.len()) };
+        assert_eq!((throughput.better, time.better), (Better::Higher, Better::Lower));
+        let ratio = throughput.changes[0].ratio;
+        assert!(ratio.ratio > 1.05 && throughput.cost(ratio).hi < 0.95, "{ratio:?}");
+        assert_eq!(time.cost(ratio), ratio);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use formats::{BenchmarkValues, MetaValue, Metadata, Results};
+use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use jiff::Timestamp;
 
 use crate::history::{BenchmarkResult, RecordOrigin};
-use analysis::convert::of_record::unit;
+use analysis::convert::of_record::{better, unit_name};
 use analysis::{Analysis, ArmSummary};
 use host::Facts;
+use model::values::Better;
 use record::Record;
 
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
@@ -64,7 +65,8 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
     Some(BenchmarkResult {
         benchmark,
         arm,
-        unit: unit(record, summary.arm).name().into(),
+        unit: unit_name(record, summary.arm),
+        better: better(record, summary.arm),
         n_runs: summary.n_runs,
         t0: t0.value,
         t0_err: t0.err,
@@ -127,15 +129,17 @@ pub fn imported_results(
     found
 }
 
-/// The result of a summary. The minimum stands in for the noise-free time.
+/// The result of a summary. The minimum stands in for the noise-free time; other quantities have none.
 fn summary_result(label: &str, benchmark: &BenchmarkValues) -> Option<BenchmarkResult> {
-    let summary = benchmark.summary?;
+    let (summary, unit) = (benchmark.summary?, &benchmark.unit);
     let median = summary.center()?;
+    let min = summary.min.filter(|_| *unit == ResultUnit::Time);
     Some(BenchmarkResult {
         benchmark: label.into(),
-        unit: benchmark.unit.name().into(),
+        unit: unit.name().into(),
+        better: if unit.more_is_better() { Better::Higher } else { Better::Lower },
         n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
-        t0: summary.min.unwrap_or(median),
+        t0: min.unwrap_or(median),
         median,
         mean: summary.mean.unwrap_or(median),
         ..BenchmarkResult::default()

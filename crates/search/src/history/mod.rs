@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bisection::LayoutVerdict;
+use model::values::Better;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct BenchmarkResult {
@@ -32,6 +33,9 @@ pub struct BenchmarkResult {
     /// The program, if a record has several; otherwise empty.
     pub arm: String,
     pub unit: String,
+    /// The direction in which the values are better.
+    #[serde(default, skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
     /// Number of processes.
     pub n_runs: usize,
     /// Noise-free time, net of the control if there is one.

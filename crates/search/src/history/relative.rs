@@ -44,6 +44,11 @@ impl MachineSeries {
         &self.ordered.entries[0].origin.machine
     }
 
+    /// The sign of a slowdown: it makes times longer, and throughputs smaller.
+    fn sign(&self) -> f64 {
+        if self.ordered.entries[0].result.better.is_lower() { 1.0 } else { -1.0 }
+    }
+
     /// The series with each value divided by the common movement.
     fn without_common(&self) -> ResultSequence {
         let values = self.ordered.values.iter().zip(&self.common);
@@ -65,7 +70,8 @@ impl MachineSeries {
 
     fn timed(&self) -> Deviations<'_> {
         let ResultSequence { entries, values, .. } = &self.ordered;
-        let moves = values.iter().zip(&self.levels).map(|(value, level)| (value / level).ln());
+        let moves = values.iter().zip(&self.levels);
+        let moves = moves.map(|(value, level)| self.sign() * (value / level).ln());
         Deviations {
             machine: self.machine(),
             moves: moves.collect(),
@@ -75,10 +81,11 @@ impl MachineSeries {
 
     /// Sets the common movement (logarithms) and drops results without one.
     fn take(&mut self, common: Vec<Option<f64>>) {
+        let sign = self.sign();
         keep(&mut self.ordered.entries, &common);
         keep(&mut self.ordered.values, &common);
         keep(&mut self.levels, &common);
-        self.common = common.into_iter().flatten().map(f64::exp).collect();
+        self.common = common.into_iter().flatten().map(|it| (sign * it).exp()).collect();
     }
 }
 
@@ -134,7 +141,7 @@ fn find_common(members: &mut Vec<MachineSeries>) {
 #[derive(Clone)]
 struct Deviations<'a> {
     machine: &'a str,
-    /// Natural logarithms of value ÷ level.
+    /// Natural logarithms of value ÷ level, or of level ÷ value where higher is better.
     moves: Vec<f64>,
     /// Times of measurement, seconds since 1970, in any order.
     measured_s: Vec<i64>,

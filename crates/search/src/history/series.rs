@@ -6,7 +6,7 @@ use stats::SortedSample;
 
 use crate::history::StoredResult;
 use analysis::RatioInterval;
-use model::values::Estimate;
+use model::values::{Better, Estimate};
 
 pub use analysis::LEVEL_MIN;
 
@@ -24,6 +24,8 @@ pub struct Series {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub arm: String,
     pub unit: String,
+    #[serde(skip_serializing_if = "Better::is_lower")]
+    pub better: Better,
     pub machine: String,
     /// Whether commit times give the order. Every result must have one; otherwise the times of measurement do.
     pub is_by_commit: bool,
@@ -58,7 +60,7 @@ pub struct Change {
     /// Position of the first result after a spell or a drift. It is the number of results if a drift goes on.
     pub until: Option<usize>,
     pub p: f64,
-    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the
+    /// After ÷ before, at 95 %; above 1 is worse, unless higher values are better. The search picks the place with the largest difference, so the
     /// ratio is biased away from 1.
     pub ratio: RatioInterval,
     /// Surroundings that differ between the two results: name, before, after.
@@ -108,6 +110,11 @@ impl ResultSequence {
 }
 
 impl Series {
+    /// A ratio of values as one of costs: above 1 is worse.
+    pub fn cost(&self, ratio: RatioInterval) -> RatioInterval {
+        if self.better.is_lower() { ratio } else { ratio.inverse() }
+    }
+
     pub fn level(&self) -> f64 {
         self.levels().last().map_or(f64::NAN, |level| level.median)
     }

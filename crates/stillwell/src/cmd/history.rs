@@ -27,7 +27,7 @@ use render::units::counted;
 use render::{Styles, document, history as shown, json};
 use search::history::commits::Commits;
 use search::history::detection::{self, DetectionSettings};
-use search::history::series::{self, Change, ChangeKind, Series};
+use search::history::series::{self, ChangeKind, Series};
 use search::history::store::{AddOutcome, HistoryStore, NewRecord};
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 
@@ -303,8 +303,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     }
     let is_slower = |fail_on: FailOn| {
         let limit = fail_on.limit();
-        let is_level = |change: &Change| change.kind == ChangeKind::Level;
-        changes.iter().any(|it| is_level(it.change) && it.change.ratio.lo > limit)
+        changes.iter().any(|it| it.change.kind == ChangeKind::Level && it.cost().lo > limit)
     };
     Ok(if verb.fail_on.is_some_and(is_slower) {
         exit_code::CHECK_FAILED

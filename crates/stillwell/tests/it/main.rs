@@ -78,6 +78,7 @@ mod suite_mistakes;
 mod suites;
 mod survivors;
 mod system;
+mod throughput;
 mod tidy;
 mod times;
 mod tuning;

@@ -1,0 +1,48 @@
+//! Values of which higher is better, and imported values that are no times.
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// Writes a file of JMH with a throughput near `level`. Returns its name.
+fn jmh(bench: &Bench, number: usize, level: f64) -> String {
+    let noise = |i: usize| 1.0 + 0.002 * ((number * 7 + i * 13) % 11) as f64 / 11.0;
+    let fork = |fork: usize| (0..5).map(|i| level * noise(5 * fork + i)).collect::<Vec<_>>();
+    let name = format!("{number:02}.json");
+    let file = json!([{
+        "jmhVersion": "1.37", "benchmark": "x.sum", "mode": "thrpt", "params": {},
+        "primaryMetric": {"score": level, "scoreUnit": "ops/s", "rawData": [fork(0), fork(1)]},
+    }]);
+    bench.write(&name, &file.to_string());
+    name
+}
+
+/// Writes twenty files: ten of the one level, and then ten of the other.
+fn files(bench: &Bench, [before, after]: [f64; 2]) -> Vec<String> {
+    (0..20).map(|i| jmh(bench, i, if i < 10 { before } else { after })).collect()
+}
+
+#[test]
+fn a_history_knows_that_more_throughput_is_better() {
+    let check = |levels: [f64; 2], code: i32, word: &str, verdict: &str| {
+        let bench = Bench::new();
+        let files = files(&bench, levels);
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
+        let changes = ["history", "changes", "--db", "h.db", "--fail-on", "slower:2%"];
+        let ran = bench.stillwell(&changes).ends_with(code);
+        assert!(ran.stdout.starts_with(&format!("1 change (1 {word}) in")), "{ran:#?}");
+        let ran = bench.stillwell(&[&changes[..], &["--json"]].concat()).ends_with(code);
+        let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let effect = &found["conclusion"]["effects"][0];
+        assert_eq!(
+            (&effect["verdict"], &found["changes"][0]["better"]),
+            (&json!(verdict), &json!("higher"))
+        );
+        assert_eq!(effect["ratio"].as_f64() > Some(1.0), verdict == "slower", "{effect:#}");
+        let shown = bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0).stdout;
+        assert!(shown.contains("median level") && !shown.contains("t0"), "{shown}");
+    };
+    check([1200.0, 1000.0], 1, "worse", "slower");
+    check([1000.0, 1200.0], 0, "better", "faster");
+}
