@@ -13,7 +13,7 @@ use crate::summary::{
 use crate::times::{sliced_times, times};
 use model::values::metric::Metric;
 use model::values::{Clock, Headline};
-use record::plan::Plan;
+use record::plan::{Arm, Plan};
 use record::{Record, Rows};
 
 /// The times of every arm of the plan; nothing else of its summary. `quiet` has the slices on a quiet core.
@@ -27,8 +27,10 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
     };
     let Some(compared_clock) = compared_clock.filter(|_| !rows.compares_other_values()) else {
         let mut summaries = summaries(record, None, None, None);
-        if !compares_times(plan) {
-            summaries.iter_mut().flatten().for_each(TimeSummary::center);
+        for (arm, values) in plan.arms.iter().zip(&mut summaries) {
+            if !compares_time(plan, arm) {
+                values.iter_mut().for_each(TimeSummary::center);
+            }
         }
         return summaries.into_iter().map(untimed).collect();
     };
@@ -61,12 +63,18 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
     (0..n_arms).map(of_arm).collect()
 }
 
-/// Whether the compared quantity has a noise-free lowest value, as times do. Imported values may be anything; they keep
-/// being treated as times.
+/// Whether the compared quantity has a noise-free lowest value, as times do.
 pub fn compares_times(plan: &Plan) -> bool {
-    let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
+    plan.arms.iter().all(|arm| compares_time(plan, arm))
+}
+
+/// [`compares_times`] of one arm: only files of other programs mix quantities.
+fn compares_time(plan: &Plan, arm: &Arm) -> bool {
     let is_memory = plan.workers.as_ref().is_some_and(|it| it.headline.clock().is_none());
-    (plan.policy.decide_on.is_none() && !is_memory) || (is_time && plan.policy.better.is_lower())
+    match plan.policy.decide_on {
+        None => arm.unit.is_time() && !is_memory,
+        Some(_) => plan.arms.iter().all(|arm| arm.unit.is_time()) && plan.policy.better.is_lower(),
+    }
 }
 
 fn untimed(values: Option<TimeSummary>) -> ArmSummary {
@@ -103,8 +111,9 @@ fn summaries(
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let headline = clock.map(Headline::from);
+    let has_times = clock.is_some() || plan.arms.iter().any(|arm| compares_time(plan, arm));
     let low_of = |rows: &Rows, runs: &[Vec<f64>], value: &dyn Fn(&Rows, usize) -> Option<f64>| {
-        match clock.is_some() || compares_times(plan) {
+        match has_times {
             true => low_runs::low_ends(rows, n_arms, value),
             // The state of the core matters only for times.
             false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect::<Vec<LowRuns>>(),

@@ -279,7 +279,7 @@ impl<'a> BenchmarkPlaces<'a> {
     }
 }
 
-/// The statistic for one benchmark: t0 if every file with the benchmark has values.
+/// The statistic for one benchmark: t0 of times, if every file with the benchmark has values.
 fn statistic(
     files: &[ComparedFile],
     places: &[Option<usize>],
@@ -290,7 +290,7 @@ fn statistic(
         FileStatistic::T0
             if found
                 .clone()
-                .any(|(file, at)| file.results.benchmarks[at].unit.more_is_better()) =>
+                .any(|(file, at)| file.results.benchmarks[at].unit != ResultUnit::Time) =>
         {
             FileStatistic::Median
         }

@@ -279,6 +279,11 @@ fn with_t0<S: Serializer>(net: &Option<NetTimes>, to: S) -> Result<S::Ok, S::Err
 }
 
 impl ArmSummary {
+    /// Number of values behind the statistics of the spread: slices, else runs.
+    pub fn n_values(&self) -> usize {
+        self.sliced.as_ref().map_or(self.n_runs, |sliced| sliced.n_slices)
+    }
+
     /// Share of the time of the slices in which their processes waited for a CPU: what clean time leaves out, or the
     /// kernel's count between a request and its answer.
     pub fn waited_share(&self) -> Option<f64> {

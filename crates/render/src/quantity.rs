@@ -3,10 +3,13 @@
 use crate::ratios::{
     change, exact_percent, exact_text, interval_ends, percent_ends, repeats, times_text,
 };
+use analysis::convert::of_record;
 use analysis::exact::SAME_WORK;
+use analysis::suite::plan_of_arm;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::{RatioInterval, compares_times};
 use model::values::{Better, DecideOn, Headline};
+use record::Record;
 use record::plan::{DecisionRule, Plan};
 use search::history::series::Series;
 
@@ -53,6 +56,24 @@ impl QuantityWords {
         }
     }
 
+    /// The words for one arm: the benchmarks of a suite, or of another program's file, may have different quantities.
+    pub(super) fn of_arm(record: &Record, arm: usize) -> Self {
+        let is_time = record.header.plan.arms.get(arm).is_none_or(|it| it.unit.is_time());
+        match record.header.imported {
+            None => Self::of(plan_of_arm(record, arm)),
+            Some(_) if is_time => Self::Time,
+            Some(_) => Self::Value(of_record::better(record, arm)),
+        }
+    }
+
+    /// Whether noise only adds to an arm's quantity, as to times.
+    pub(super) fn has_t0(record: &Record, arm: usize) -> bool {
+        match record.header.imported {
+            Some(_) => Self::of_arm(record, arm).is_time(),
+            None => compares_times(plan_of_arm(record, arm)),
+        }
+    }
+
     pub(super) fn of_series(series: &Series) -> Self {
         let is_time = series.unit == "ns" && series.better.is_lower();
         if is_time { Self::Time } else { Self::Value(series.better) }
@@ -61,6 +82,8 @@ impl QuantityWords {
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
         let count = |verb, plural, noun| Self::Amount { verb, plural, noun, is_count: true };
         match policy.decide_on {
+            // Files of other programs, and workers that measure memory.
+            None if !is_time => Self::Value(policy.better),
             None | Some(DecideOn::Clean | DecideOn::Wall) => Self::Time,
             Some(DecideOn::Cpu) => CPU_TIME,
             Some(DecideOn::User) => amount("user CPU time"),
@@ -98,11 +121,11 @@ impl QuantityWords {
     }
 
     /// The name of an arm's main number. Of amounts it is the median, as everywhere but for times.
-    pub(super) fn location(self, plan: &Plan) -> &'static str {
-        if compares_times(plan) {
+    pub(super) fn location(record: &Record, arm: usize) -> &'static str {
+        if Self::has_t0(record, arm) {
             return "t0";
         }
-        match self {
+        match Self::of_arm(record, arm) {
             Self::Amount { noun, .. } => noun.trim_end_matches(" (valgrind)"),
             Self::Time | Self::Value(_) => "median",
         }

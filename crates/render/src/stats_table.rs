@@ -10,9 +10,7 @@ use crate::names::each_once;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::table::GAP;
-use crate::units::{
-    DisplayUnit, UnitKind, kind_of_unit, percent, unit_of_metric, unit_of_name, unit_of_values,
-};
+use crate::units::{DisplayUnit, percent, unit_of_arms, unit_of_metric};
 use crate::{slow_tail, t0, table, uncertain};
 use analysis::series::ValueSeries;
 use analysis::suite::plan_of_arm;
@@ -70,16 +68,7 @@ fn arms_table(statistics: Statistics<'_>) -> String {
         name: String::new(),
         cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
-    let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
-    let named = |arm: &ArmSummary| {
-        statistics.record.header.imported.as_ref()?.benchmarks.get(arm.arm)?.unit_name.as_deref()
-    };
-    let unit = match arms.first().and_then(named) {
-        Some(name) => {
-            unit_of_name(name, statistics.uncertain().map(|it| it.value).fold(0.0, f64::max))
-        }
-        None => unit_of_values(statistics.session(), kind, statistics.uncertain()),
-    };
+    let unit = unit_of_arms(statistics.record, statistics.first(), statistics.uncertain());
     // Most readers look for these.
     ratio_lines(&mut lines, statistics);
     estimator_lines(&mut lines, statistics, unit);
@@ -136,7 +125,12 @@ impl Statistics<'_> {
 
     /// The plan of the session that measured these arms: benchmarks of a suite may decide on different quantities.
     fn session(&self) -> &Plan {
-        plan_of_arm(self.record, self.arms.first().map_or(0, |arm| arm.arm))
+        plan_of_arm(self.record, self.first())
+    }
+
+    /// Index of the first arm in the plan.
+    fn first(&self) -> usize {
+        self.arms.first().map_or(0, |arm| arm.arm)
     }
 
     fn estimators(&self, arm: &ArmSummary) -> Option<&Estimators> {
@@ -166,7 +160,7 @@ fn add(
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let (plan, arms) = (statistics.session(), statistics.arms);
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-    let location = QuantityWords::of(plan).location(plan);
+    let location = QuantityWords::location(statistics.record, statistics.first());
     add(lines, arms, unit.heading(location), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |of| of.min),

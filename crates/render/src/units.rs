@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::columns::one_line;
 use crate::uncertain;
+use analysis::suite::plan_of_arm;
 use analysis::{ArmSummary, UncertainValue};
 use model::values::metric::{Metric, Quantity};
 use model::values::{MetricChoice, VALUE, ValueUnit};
@@ -158,10 +159,14 @@ fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
     Some(unit(kept(name), 1.0))
 }
 
+/// The other program's name of the unit of an import.
+fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
+    record.header.imported.as_ref()?.benchmarks.get(arm)?.unit_name.as_deref()
+}
+
 /// The unit of an arm's compared values, in an import by the other program's name.
 pub fn unit_in_record(record: &Record, arm: usize, largest: f64) -> DisplayUnit {
-    let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
-    match imported.and_then(|it| it.unit_name.as_deref()) {
+    match imported_unit(record, arm) {
         Some(name) => unit_of_name(name, largest),
         None => unit_of_arm(&record.header.plan.arms[arm], largest),
     }
@@ -219,7 +224,7 @@ pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) 
 }
 
 /// The unit of a table of values of one kind: the requested one, else by the largest value after rounding.
-pub fn unit_of_values(
+fn unit_of_values(
     plan: &Plan,
     kind: UnitKind,
     values: impl Iterator<Item = UncertainValue>,
@@ -230,6 +235,20 @@ pub fn unit_of_values(
     }
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
+}
+
+/// The unit of a table of values of arms like this one: another program's own, else the plan's.
+pub fn unit_of_arms(
+    record: &Record,
+    arm: usize,
+    values: impl Iterator<Item = UncertainValue>,
+) -> DisplayUnit {
+    if let Some(name) = imported_unit(record, arm) {
+        return unit_of_name(name, values.map(|it| it.value.abs()).fold(0.0, f64::max));
+    }
+    let arms = &record.header.plan.arms;
+    let kind = arms.get(arm).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
+    unit_of_values(plan_of_arm(record, arm), kind, values)
 }
 
 /// The unit that the user requested for a metric.

@@ -105,7 +105,7 @@ pub(super) fn alone(
             format!(", CV {} %", uncertain::significant(cv * 100.0, 2))
         });
         let text = format!("median {median} [{} … {}]", number(q10), number(q90));
-        let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
+        let n = arm.n_values();
         format!("{}{cv}, n {n}", unit.label(&text))
     });
     VerdictCard {

@@ -6,9 +6,8 @@ use crate::ratios::ratio_text;
 use crate::report::records;
 use crate::t0;
 use crate::uncertain::signs;
-use crate::units::{DisplayUnit, kind_of_unit, unit_of_values};
+use crate::units::{DisplayUnit, unit_of_arms};
 use analysis::report::{NameMatch, ReportGroup};
-use analysis::suite::plan_of_arm;
 use analysis::verdict::{Judged, Judgement};
 use analysis::{ArmSummary, ComparedTime, ComparedTimes, Comparison, Evidence};
 
@@ -40,10 +39,10 @@ impl<'a> GroupContext<'a> {
             None if records.len() > 1 || has_suite => file.clone(),
             None => "Commands".into(),
         };
-        let plan = plan_of_arm(record, group.arms.first().map_or(0, |arm| arm.arm));
+        let first = group.arms.first().map_or(0, |arm| arm.arm);
         let t0s = group.arms.iter().filter_map(|arm| arm.t0);
-        let unit = unit_of_values(plan, kind_of_unit(group.unit), t0s);
-        let location = QuantityWords::of(plan).location(plan);
+        let unit = unit_of_arms(record, first, t0s);
+        let location = QuantityWords::location(record, first);
         Self { group, judged, title: one_line(&title), file, unit, location, times }
     }
 

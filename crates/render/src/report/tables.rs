@@ -54,7 +54,7 @@ pub(super) fn times(context: &GroupContext<'_>, place: usize, has_ratios: bool) 
     let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
-    let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
+    let n = arm.n_values();
     let beside = has_ratios.then(|| {
         let time = context.compared(place);
         time.map_or_else(String::new, |it| signs(&t0::beside_ratio(unit, it)))

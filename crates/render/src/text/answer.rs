@@ -14,10 +14,8 @@ use crate::text::doubt::slow_text;
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{
-    ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt, compares_times,
-};
-use model::values::{Clock, ValueUnit};
+use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
+use model::values::{Better, Clock, ValueUnit};
 use record::plan::Plan;
 
 /// Columns of a name in a sentence about several commands.
@@ -54,10 +52,11 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         return format!("{name} is {}{use_n}", t0::too_short(page.plan, t0));
     }
     let text = page.unit.label(&text);
+    let quantity = QuantityWords::of_arm(page.judged.record, arm.arm);
     // The memory is the largest process's.
-    let copies = page.plan.copies.as_ref().filter(|_| page.quantity.is_time());
+    let copies = page.plan.copies.as_ref().filter(|_| quantity.is_time());
     let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
-    let (of, text) = match (page.plan.arms[arm.arm].unit, page.quantity) {
+    let (of, text) = match (page.plan.arms[arm.arm].unit, quantity) {
         (ValueUnit::Time, QuantityWords::Amount { noun, .. }) => {
             (" uses", format!("{text} of {noun}"))
         }
@@ -65,16 +64,18 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         (ValueUnit::Time, _) => (" takes", text),
         _ => (":", text),
     };
-    if let (false, Some(values)) = (compares_times(page.plan), &arm.times) {
+    let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
+    if let (false, Some(values)) = (has_t0, &arm.times) {
+        let runs = if page.imported.is_some() { "values" } else { "runs" };
         let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
-        return match page.quantity {
+        return match quantity {
             QuantityWords::Amount { verb, noun, is_count: false, .. } if of == ":" => {
                 format!("{name} {verb} {text} of {noun}, the median of its runs")
             }
             QuantityWords::Amount { verb, noun, .. } => {
                 format!("{name} {verb} {text} {noun}, the median of its runs")
             }
-            _ => format!("{name} gives {text}, the median of its runs"),
+            _ => format!("{name} gives {text}, the median of its {runs}"),
         };
     }
     let Some(why) = t0::why_limited(arm) else {
@@ -272,16 +273,17 @@ fn hint(page: &SummaryContext<'_>) -> String {
 pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
     let times = arm.times.as_ref()?;
     times.sd?;
-    let rate = page.rate(arm);
-    let unit = rate.as_ref().map_or(page.unit, |(unit, _)| *unit);
+    let (unit, quantity) = (page.unit, QuantityWords::of_arm(page.judged.record, arm.arm));
     let time = |ns: f64| unit.number(ns, unit.decimals(times.t0.value, times.t0.err));
     let [q10, .., q90] = times.quantiles;
     let pieces = if page.plan.workers.is_some() { "slices" } else { "values" };
     let (n, runs) = arm.sliced.as_ref().map_or((arm.n_runs, "runs"), |it| (it.n_slices, pieces));
     let subject = if arm.net.is_some() { " as measured, nothing subtracted" } else { "" };
-    let took = if page.quantity.is_time() { "took" } else { "were" };
-    let (took, than, nine) =
-        if rate.is_some() { ("were", "least", q10) } else { (took, "most", q90) };
+    let took = if quantity.is_time() { "took" } else { "were" };
+    let (than, nine) = match quantity {
+        QuantityWords::Value(Better::Higher) => ("least", q10),
+        _ => ("most", q90),
+    };
     let half = unit.label(&time(times.median.value));
     let mut spread = format!("{n} {runs}{subject}: half {took} at {than} {half}");
     if n >= NINE_OF_TEN_MIN {

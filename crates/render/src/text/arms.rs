@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, flow, shorten, wrap};
+use crate::quantity::QuantityWords;
 use crate::styles::paint;
 use crate::text::SummaryContext;
 use crate::units::{DisplayUnit, kind_of, percent, unit_of_metric};
@@ -92,7 +93,7 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     }
     // The times beside ratios are others: the reference's, and its multiples.
     let own = if page.compared.has_ratios() { "own " } else { "" };
-    let location = page.quantity.location(page.plan);
+    let location = QuantityWords::location(page.judged.record, arm.arm);
     let text = page.unit.uncertain(t0.value, t0.err);
     let text = page.unit.label(&format!("{own}{location} {text}"));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
@@ -196,7 +197,7 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
         items.extend(arm.net.map(|_| format!("t0 {}", number(wall.t0.value))));
     }
     items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
-    items.push(format!("n {}", arm.sliced.as_ref().map_or(arm.n_runs, |found| found.n_slices)));
+    items.push(format!("n {}", arm.n_values()));
     // Up to the first that needs more runs: later ones need still more.
     let n_known = wall.slow_tail.iter().take_while(|it| it.found.is_some()).count();
     for (at, p) in SLOW_TAIL.into_iter().enumerate().take(n_known + 1) {

@@ -58,9 +58,8 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
 
 /// The name of the main numbers: `t0`, or `t0 or median` where the benchmarks compare different quantities.
 pub(crate) fn location(record: &Record) -> String {
-    let plans = record.parts.iter().map(|part| &part.header.plan);
-    let plans = plans.chain(record.parts.is_empty().then_some(&record.header.plan));
-    each_once(plans.map(|plan| QuantityWords::of(plan).location(plan))).join(" or ")
+    let arms = record.header.plan.candidates();
+    each_once(arms.map(|(arm, _)| QuantityWords::location(record, arm))).join(" or ")
 }
 
 /// The number of benchmarks with each verdict, and the geometric mean of their ratios if all compare one quantity. `None`
@@ -222,7 +221,7 @@ fn alone(page: &SummaryContext<'_>, arm: &ArmSummary, has_programs: bool) -> Vec
     } else {
         row.extend([String::new(), String::new(), String::new()]);
     }
-    row.push(arm.n_runs.to_string());
+    row.push(arm.n_values().to_string());
     row
 }
 

@@ -14,7 +14,7 @@ use formats::ResultUnit;
 use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::units::{DisplayUnit, percent, unit_in_record, unit_of_walls};
+use crate::units::{DisplayUnit, percent, unit_in_record, unit_of_arms, unit_of_walls};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
@@ -65,8 +65,13 @@ impl<'a> SummaryContext<'a> {
         };
         // The control's times have this unit, too.
         let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
-        let unit = unit_of_walls(plan, t0s);
-        let quantity = QuantityWords::of(plan);
+        let (unit, quantity) = match imported {
+            Some(_) => {
+                let first = plan.reference;
+                (unit_of_arms(record, first, t0s), QuantityWords::of_arm(record, first))
+            }
+            None => (unit_of_walls(plan, t0s), QuantityWords::of(plan)),
+        };
         let compared = ComparedTimes::of(analysis, judgements);
         Self {
             judged,

@@ -44,7 +44,10 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     };
     let rows: Vec<TableRow> = order.iter().map(|&arm| row(page, arm, &found, is_scan)).collect();
     let heading = scan_heading(page.plan).unwrap_or_else(|| "command".into());
-    let times = t0::heading(page.quantity.location(page.plan), &page.compared);
+    let times = t0::heading(
+        QuantityWords::location(page.judged.record, page.plan.reference),
+        &page.compared,
+    );
     draw(out, [&heading, &times, "ratio", "verdict"].map(String::from), rows);
     if page.compared.statistic() == ComparedStatistic::WholeT0 {
         wrap(out, "", 0, "the overhead is not subtracted: what is left without it is not known");

@@ -46,3 +46,28 @@ fn a_history_knows_that_more_throughput_is_better() {
     check([1200.0, 1000.0], 1, "worse", "slower");
     check([1000.0, 1200.0], 0, "better", "faster");
 }
+
+#[test]
+fn what_is_no_time_has_no_t0() {
+    let bench = Bench::new();
+    let file = jmh(&bench, 0, 1000.0);
+    let shown = bench.stillwell(&["show", "-v", &file]).ends_with(0).stdout;
+    assert!(shown.contains("   median 1000.8") && shown.contains(" ops/s\n"), "{shown}");
+    let stats = bench.stillwell(&["stats", &file]).ends_with(0).stdout;
+    assert!(stats.contains("median [ops/s]"), "{stats}");
+    assert!(!shown.contains("t0") && !stats.contains("t0"), "{shown}{stats}");
+    let ran = bench.stillwell(&["show", "--json", &file]).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let measured = &found["conclusion"]["measured"][0];
+    assert_eq!(measured["value"], measured["median"], "{measured:#}");
+    bench.stillwell(&["report", &file, "-o", "page.html"]).ends_with(0);
+    let page = bench.read("page.html");
+    assert!(page.contains("The line is the median") && !page.contains("took this long"), "{page}");
+    // A file of times and of memory.
+    let asv = format!("{}/../formats/samples/results/asv", env!("CARGO_MANIFEST_DIR"));
+    let shown = bench.stillwell(&["show", &asv]).ends_with(0).stdout;
+    assert!(shown.contains("t0 or median"), "{shown}");
+    let table = bench.stillwell(&["show", "-v", &asv]).ends_with(0).stdout;
+    let time = table.lines().find(|line| line.contains("time_sum n=10:")).expect("a row");
+    assert!(time.ends_with(" 10"), "ten values: {time}");
+}
