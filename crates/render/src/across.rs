@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::columns::{COLUMNS, one_line, shorten, wrap_at, wrap_headline};
 use crate::conclusion::{
-    Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm,
+    Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm, quantity_options,
 };
 use crate::document::{self, DocumentBody};
 use crate::files::bound_word;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::text::{comparison, no_test};
-use crate::units::unit_of_walls;
+use crate::units::unit_of_arms;
 use crate::{Styles, distributions, t0};
 use analysis::distributions::Distributions;
 use analysis::files::RatioBound;
@@ -25,7 +25,7 @@ use analysis::{ArmSummary, Comparison, Evidence, Neighbours, NoTest};
 use host::Facts;
 use model::words::path_text;
 use record::Record;
-use record::plan::{Arm, Plan};
+use record::plan::Arm;
 
 /// Columns of a name in the answer.
 const NAME_MAX: usize = 40;
@@ -64,12 +64,10 @@ pub fn text(
     styles: &Styles,
 ) -> String {
     let plan = &new.record.header.plan;
-    let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
-    let t0s = arms.filter_map(ArmSummary::net_t0);
-    let unit = unit_of_walls(plan, t0s);
+    let kind = |arm: usize| plan.arms[arm].unit;
     let mut out = String::new();
     for pair in pairs {
-        answer(&mut out, pair, plan, styles);
+        answer(&mut out, pair, new.record, styles);
     }
     out.push('\n');
     for (name, session) in old.iter().map(|session| ("old", *session)).chain([("new", new)]) {
@@ -86,14 +84,20 @@ pub fn text(
         out.extend(neighbours_differ(session.neighbours, new.neighbours));
     }
     for pair in pairs {
+        let alike = pairs.iter().filter(|other| kind(other.new.arm) == kind(pair.new.arm));
+        let arms = alike.flat_map(|other| other.old.iter().copied().chain([other.new]));
+        let t0s = arms.filter_map(ArmSummary::net_t0);
+        let unit = unit_of_arms(new.record, pair.new.arm, t0s);
+        let location = QuantityWords::location(new.record, pair.new.arm);
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
         for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
             let t0 = t0::arm_text(unit, arm).map(|text| unit.label(&text));
-            writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
-                .ok();
+            let t0 = t0.as_deref().unwrap_or("unknown: no finished run");
+            writeln!(out, "{name:<8}{location} {t0}").ok();
         }
         let evidence = &pair.comparison.evidence;
-        out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
+        let words = (plan, QuantityWords::of_arm(new.record, pair.new.arm));
+        out.push_str(&comparison("new:old", evidence, &pair.judgement, words, styles));
         if bound(pair) != RatioBound::Exact {
             let why = format!("the ratio is {}this: a t0 is a limit", bound_word(bound(pair)));
             wrap_at(&mut out, COMMAND_INDENT, &why);
@@ -101,7 +105,7 @@ pub fn text(
         let last = old.last().zip(pair.old.last());
         if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
             let old = &session.record.header.plan.arms[arm.arm];
-            offer_one_session(&mut out, old, &plan.arms[pair.new.arm], *because);
+            offer_one_session(&mut out, old, (new.record, pair.new.arm), *because);
         }
         if let Some(deciles) = &pair.distributions {
             let last = if old.len() > 1 { "the last past session" } else { "old" };
@@ -113,7 +117,7 @@ pub fn text(
 }
 
 /// Appends the answer on one pair. Separate sessions have no verdict, so it is an estimate.
-fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
+fn answer(out: &mut String, pair: &ArmPair<'_>, new: &Record, styles: &Styles) {
     let name = shorten(&pair.new.label, NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
@@ -122,7 +126,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
             let other = pair.old.last().filter(|old| old.label != pair.new.label);
             let other = other.map(|old| format!("{} in ", shorten(&old.label, NAME_MAX)));
-            if QuantityWords::of(plan).is_time() {
+            if QuantityWords::of_arm(new, pair.new.arm).is_time() {
                 let of = other.as_deref().unwrap_or("in ");
                 format!(
                     "{name} took {times} times as long as {of}{sessions}: an estimate, no verdict"
@@ -134,7 +138,9 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, plan: &Plan, styles: &Styles) {
                 )
             }
         }
-        Evidence::None { because } => format!("{name}: {}", no_test(*because, plan.policy)),
+        Evidence::None { because } => {
+            format!("{name}: {}", no_test(*because, new.header.plan.policy))
+        }
         Evidence::Paired(_) => return,
     };
     wrap_headline(out, styles.attention, &text);
@@ -171,7 +177,7 @@ fn conclusion(new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
     };
     let next = pairs.first().map(|pair| {
         let old = pair.old.last().map_or("", |arm| arm.label.as_str());
-        measure_together([old, &pair.new.label])
+        measure_together([old, &pair.new.label], quantity_options(new, pair.new.arm))
     });
     Conclusion {
         effects: pairs.iter().map(effect).collect(),
@@ -262,16 +268,18 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
 
 /// Appends the command line that times two programs with separate sessions in one: on a line of its own, however long,
 /// for copying.
-fn offer_one_session(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
+fn offer_one_session(out: &mut String, old: &Arm, new: (&Record, usize), because: NoTest) {
     // The reason itself ends with "time both in one stillwell run".
-    if because != NoTest::SeparateRecords {
-        return;
-    }
+    let options = quantity_options(new.0, new.1);
+    let (NoTest::SeparateRecords, Some(options)) = (because, options) else { return };
+    let new = &new.0.header.plan.arms[new.1];
     let is_known = old.command != new.command;
     let old_word = if is_known { word(&old.command) } else { None };
     let new_word = word(&new.command);
     let (old, new) = (old_word.as_deref().unwrap_or("OLD"), new_word.as_deref().unwrap_or("NEW"));
-    writeln!(out, "{:COMMAND_INDENT$}stillwell run --reference {old} {new}", "").ok();
+    let mut options = shell_words::join(options);
+    options.extend((!options.is_empty()).then_some(' '));
+    writeln!(out, "{:COMMAND_INDENT$}stillwell run {options}--reference {old} {new}", "").ok();
     if old_word.is_none() {
         let text = "where OLD runs the old program, kept under another name";
         wrap_at(out, COMMAND_INDENT, text);
@@ -349,7 +357,7 @@ mod tests {
     fn check(old: &str, new: &str, because: NoTest, expected: &str) {
         let (old, new) = (record(&[old]), record(&[new]));
         let mut out = String::new();
-        offer_one_session(&mut out, &old.header.plan.arms[0], &new.header.plan.arms[0], because);
+        offer_one_session(&mut out, &old.header.plan.arms[0], (&new, 0), because);
         assert_eq!(out, expected);
     }
 

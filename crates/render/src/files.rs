@@ -356,7 +356,7 @@ fn conclusion(sides: &[BenchmarkFile], comparison: &FilesComparison) -> Conclusi
     });
     Conclusion {
         effects: effects.collect(),
-        next: Some(measure_together(["", ""])),
+        next: Some(measure_together(["", ""], None)),
         ..Conclusion::of(FinalVerdict::Undecided)
     }
 }

@@ -10,6 +10,7 @@ use crate::conclusion::session_conclusion;
 use crate::depth::Depth;
 use crate::document::{self, DocumentBody};
 use crate::names::distinct;
+use crate::quantity::QuantityWords;
 use crate::text::{answer, comparison};
 use crate::{Styles, closing, distributions};
 use analysis::verdict::Judged;
@@ -32,7 +33,8 @@ pub fn text(judged: Judged<'_>, pairs: &[ArmPair<'_>], detail: Depth, styles: &S
         if detail == Depth::Verbose {
             let evidence = &pair.comparison.evidence;
             let heading = format!("{new} against {old}");
-            out.push_str(&comparison(&heading, evidence, &pair.judgement, plan, styles));
+            let words = (plan, QuantityWords::of(plan));
+            out.push_str(&comparison(&heading, evidence, &pair.judgement, words, styles));
             out.push('\n');
         }
         if let Some(deciles) = &pair.distributions {

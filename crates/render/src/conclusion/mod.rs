@@ -14,6 +14,7 @@ use analysis::verdict::Verdict;
 use analysis::{Disturbance, NoTest, RatioInterval, SameDoubt, UncertainValue};
 use model::values::ValueUnit;
 
+pub(crate) use next::quantity_options;
 pub use next::{NextAction, find_noise, measure_together, measure_tuned, tune, tune_now};
 pub use session::{comparison_effect, measured_arm, session_conclusion, whole};
 

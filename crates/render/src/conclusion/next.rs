@@ -11,9 +11,10 @@ use crate::remedies::Audience;
 use analysis::DecisionEstimate;
 use analysis::verdict::{Judged, Verdict};
 use model::spec::{complete, without_options};
+use model::values::DecideOn;
 use model::words::{bytes_of, path_text, text_of};
 use record::Record;
-use record::plan::{BlockRule, Plan};
+use record::plan::{BlockRule, Plan, ValueReader, ValueRule, ValueSource};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -135,18 +136,53 @@ pub fn measure_tuned(command: Vec<String>) -> NextAction {
     NextAction { action: ActionKind::Tune, why, command, cost_s: None }
 }
 
-/// Measures both commands in one session.
-pub fn measure_together(commands: [&str; 2]) -> NextAction {
+/// Measures both commands in one session, with these options. Without options `run` cannot measure them.
+pub fn measure_together(commands: [&str; 2], options: Option<Vec<String>>) -> NextAction {
     let [old, new] = commands;
-    let is_known = old != new;
-    let command =
-        words(["stillwell", "run", "--reference", old, "--", new]).filter(|_| is_known).collect();
+    let command = options.filter(|_| old != new).map_or_else(Vec::new, |options| {
+        let both = words(["--reference", old, "--", new]);
+        words(["stillwell", "run"]).chain(options).chain(both).collect()
+    });
     NextAction {
         action: ActionKind::MeasureTogether,
         why: "separate sessions have no verdict: drift between them is not controlled".into(),
         command,
         cost_s: None,
     }
+}
+
+/// The options without which `run` would compare another quantity; `None` of what it cannot measure.
+pub(crate) fn quantity_options(record: &Record, arm: usize) -> Option<Vec<String>> {
+    let plan = &record.header.plan;
+    let arm = &plan.arms[arm];
+    match plan.policy.decide_on {
+        // Benchmarks of other programs are no commands.
+        _ if record.header.imported.is_some() && arm.benchmark.is_some() => None,
+        None => Some(Vec::new()),
+        Some(DecideOn::Value) => value_options(arm.value.as_ref()?),
+        Some(quantity) => Some(vec!["--decide-on".into(), quantity.name()]),
+    }
+}
+
+/// The options of `run` that read this value; `None` of a framework's benchmark, which `run` does not read.
+fn value_options(rule: &ValueRule) -> Option<Vec<String>> {
+    let reader = match &rule.reader {
+        ValueReader::Regex(regex) => ("--value", regex.as_str()),
+        ValueReader::Pointer(pointer) => ("--value-json", pointer.as_str()),
+        ValueReader::Harness { .. } => return None,
+    };
+    let file = match &rule.source {
+        ValueSource::File(file) => Some(("--value-file", file.as_str())),
+        _ => None,
+    };
+    let unit = rule.unit.as_deref().map(|unit| ("--value-unit", unit));
+    let better = (!rule.better.is_lower()).then_some(("--value-better", "higher"));
+    let all = [Some(reader), file, unit, better].into_iter().flatten();
+    let words = all.flat_map(|(option, text)| match text.starts_with('-') {
+        true => vec![format!("{option}={text}")],
+        false => vec![option.to_owned(), text.to_owned()],
+    });
+    Some(words.collect())
 }
 
 fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
@@ -156,12 +192,26 @@ fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::Better;
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let words: Vec<String> = shell_words::split(line).unwrap();
         let options = ["--budget".to_owned(), "40s".to_owned()];
         assert_eq!(shell_words::join(repeated(&words, &options)), expected);
+    }
+
+    #[test]
+    fn the_options_read_the_same_value() {
+        let rule = ValueRule {
+            reader: ValueReader::Regex("-(.*)".into()),
+            source: ValueSource::File("out".into()),
+            unit: Some("req/s".into()),
+            scale: 1.0,
+            better: Better::Higher,
+        };
+        let words = "--value=-(.*) --value-file out --value-unit req/s --value-better higher";
+        assert_eq!(value_options(&rule).unwrap().join(" "), words);
     }
 
     #[test]

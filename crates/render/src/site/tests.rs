@@ -110,9 +110,9 @@ fn changes_are_listed_newest_first_and_every_link_leads_somewhere() {
 #[test]
 fn a_higher_throughput_is_better_and_no_time() {
     let mut all = entries("rate", "a", 20);
-    all.iter_mut().for_each(|it| {
-        (it.result.better, it.result.unit) = (Better::Higher, "ops/s".into());
-    });
+    for entry in &mut all {
+        (entry.result.better, entry.result.unit) = (Better::Higher, String::from("ops/s"));
+    }
     let files = written(all, None);
     let [page, index] = &files[..] else { panic!("two pages") };
     for SiteFile { text, .. } in [page, index] {

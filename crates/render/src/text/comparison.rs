@@ -20,6 +20,7 @@ use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
 };
+use model::values::Better;
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::{DecisionRule, Plan, Role};
 
@@ -31,7 +32,7 @@ pub(crate) fn comparison(
     heading: &str,
     evidence: &Evidence,
     judgement: &Judgement,
-    plan: &Plan,
+    (plan, quantity): (&Plan, QuantityWords),
     styles: &Styles,
 ) -> String {
     let mut out = String::new();
@@ -42,7 +43,7 @@ pub(crate) fn comparison(
                 true => tested_ratio(paired, shown),
                 false => numbers(paired, shown),
             };
-            let word = QuantityWords::of(plan).judged(judgement, plan);
+            let word = quantity.judged(judgement, plan);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
             for sentence in sentences(paired, judgement, plan) {
@@ -56,7 +57,7 @@ pub(crate) fn comparison(
                 &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
             );
             if let Some(past) = past {
-                wrap_at(&mut out, INDENT, &place_among(past));
+                wrap_at(&mut out, INDENT, &place_among(past, quantity));
                 if let Some(change) = past.change {
                     wrap_at(&mut out, INDENT, &level_change(change));
                 }
@@ -83,19 +84,26 @@ pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option
     }
 }
 
-/// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`.
-fn place_among(past: &PastSessions) -> String {
+/// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`; `higher` of what is no time.
+fn place_among(past: &PastSessions, quantity: QuantityWords) -> String {
     let PastSessions { n_sessions, n_faster, n_slower, lowest, highest, .. } = *past;
     let all = |n: usize| {
         if n == n_sessions { format!("all {n}") } else { format!("{n} of {n_sessions}") }
     };
+    let [more, less] = if quantity.is_time() { ["slower", "faster"] } else { ["higher", "lower"] };
     let place = if n_faster >= n_slower {
-        format!("slower than {}", all(n_faster))
+        format!("{more} than {}", all(n_faster))
     } else {
-        format!("faster than {}", all(n_slower))
+        format!("{less} than {}", all(n_slower))
+    };
+    let better = match quantity {
+        QuantityWords::Value(Better::Higher) => "; more is better",
+        _ => "",
     };
     let [lowest, highest] = [lowest, highest].map(signed_percent);
-    format!("{place} past sessions, which are between {lowest} and {highest} of their median")
+    format!(
+        "{place} past sessions, which are between {lowest} and {highest} of their median{better}"
+    )
 }
 
 /// `a change of level of +3.1 % [+2.6 %, +3.6 %] since session 16, p = 0.005`.

@@ -60,8 +60,8 @@ pub struct Change {
     /// Position of the first result after a spell or a drift. It is the number of results if a drift goes on.
     pub until: Option<usize>,
     pub p: f64,
-    /// After ÷ before, at 95 %; above 1 is worse, unless higher values are better. The search picks the place with the largest difference, so the
-    /// ratio is biased away from 1.
+    /// After ÷ before, at 95 %; above 1 is worse, unless higher values are better. The search picks the place with the
+    /// largest difference, so the ratio is biased away from 1.
     pub ratio: RatioInterval,
     /// Surroundings that differ between the two results: name, before, after.
     pub also_changed: Vec<(String, String, String)>,

@@ -68,6 +68,45 @@ fn what_is_no_time_has_no_t0() {
     let shown = bench.stillwell(&["show", &asv]).ends_with(0).stdout;
     assert!(shown.contains("t0 or median"), "{shown}");
     let table = bench.stillwell(&["show", "-v", &asv]).ends_with(0).stdout;
-    let time = table.lines().find(|line| line.contains("time_sum n=10:")).expect("a row");
+    let time = table.lines().rfind(|line| line.contains("time_sum n=10 ")).expect("a row");
     assert!(time.ends_with(" 10"), "ten values: {time}");
+}
+
+/// The text with single blanks between its words.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_session_among_others_has_no_slower_throughput() {
+    let bench = Bench::new();
+    let files = files(&bench, [1000.0, 1200.0]);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ran = bench.stillwell(&[&["compare"], &files[..]].concat()).ends_with(0);
+    let text = unwrapped(&ran.stdout);
+    assert!(text.starts_with("the median of x.sum is 1.20 times that of the past"), "{text}");
+    assert!(text.contains(" new median 120") && text.contains(" ops/s new:old"), "{text}");
+    assert!(text.contains(" higher than ") && text.contains("; more is better"), "{text}");
+    for wrong in ["slower", "took", "t0", "stillwell run --reference"] {
+        assert!(!text.contains(wrong), "{wrong}: {text}");
+    }
+}
+
+/// Without the options, the offered session would compare wall times.
+#[test]
+fn the_offered_session_compares_the_same_value() {
+    let bench = Bench::new();
+    bench.script("prog", "#!/bin/sh\necho value: 1$(($$ % 100 + 100))\n");
+    let value = ["--value", "value: (.*)", "--value-unit", "ops/s", "--value-better", "higher"];
+    for record in ["a.swell", "b.swell"] {
+        let run = [&["run", "-N", "-r", "12", "-o", record][..], &value, &["./prog"]].concat();
+        bench.stillwell(&run).ends_with(0);
+    }
+    let text = bench.stillwell(&["compare", "a.swell", "b.swell"]).ends_with(0).stdout;
+    let options = "--value 'value: (.*)' --value-unit ops/s --value-better higher";
+    assert!(text.contains(&format!("run {options} --reference OLD ./prog\n")), "{text}");
+    assert!(text.contains("new     median 1"), "{text}");
+    let shown = unwrapped(&bench.stillwell(&["show", "a.swell"]).ends_with(0).stdout);
+    assert!(shown.contains("12 runs: half were at least 1"), "{shown}");
+    assert!(shown.contains("ops/s, nine of ten at least 1"), "{shown}");
 }
