@@ -83,7 +83,7 @@ pub(super) fn best(
         }
         let choice = |(at, group): (String, Vec<usize>)| {
             let of_group: Vec<usize> = group.iter().map(|&place| arms[place].0).collect();
-            let ranking = Ranking::among(summaries, comparisons, plan.reference, &of_group);
+            let ranking = Ranking::among(summaries, comparisons, plan, &of_group);
             let best = ranking.order.first().into_iter().chain(&ranking.close).copied();
             let best: Vec<usize> = best.collect();
             let value = |arm: &usize| {

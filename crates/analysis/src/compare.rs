@@ -28,8 +28,10 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     if plan.order == Order::Sequential {
         let is_imported = record.header.imported.is_some();
         let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
-        let one =
-            |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
+        let better = plan.policy.better;
+        let one = |arm| {
+            comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], better, because))
+        };
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
     let Ok(looks) = RecordLooks::of(record, arms) else {
@@ -140,7 +142,8 @@ impl<'a> RecordLooks<'a> {
         match because {
             // Too few pairs for a verdict still give an estimate.
             NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
-                unpaired(&self.arms[tested.reference], &self.arms[tested.arm], because)
+                let [old, new] = [tested.reference, tested.arm].map(|arm| &self.arms[arm]);
+                unpaired(old, new, self.record.header.plan.policy.better, because)
             }
             _ => Evidence::None { because },
         }

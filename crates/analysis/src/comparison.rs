@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use stats::Interval;
 
 use crate::summary::UncertainValue;
+use model::values::Better;
 
 /// A candidate against the reference.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -17,7 +18,7 @@ pub struct Comparison {
     pub evidence: Evidence,
 }
 
-/// The evidence on a ratio (new ÷ reference, above 1 is slower).
+/// The evidence on a ratio (new ÷ reference as a cost, above 1 is worse).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
@@ -47,6 +48,23 @@ impl Evidence {
         match self {
             Self::Paired(paired) => Ok(paired),
             Self::Unpaired { because, .. } | Self::None { because } => Err(*because),
+        }
+    }
+
+    /// The evidence with ratios of the values instead of the costs.
+    pub(crate) fn of_values(self, better: Better) -> Self {
+        match self {
+            shown if better.is_lower() => shown,
+            Self::Paired(paired) => Self::Paired(PairedTest {
+                ratio: paired.ratio.inverse(),
+                net_ratio: paired.net_ratio.map(RatioInterval::inverse),
+                ..paired
+            }),
+            Self::Unpaired { ratio, because, past } => {
+                let past = past.map(|past| past.of_values(better));
+                Self::Unpaired { ratio: ratio.inverse(), because, past }
+            }
+            Self::None { because } => Self::None { because },
         }
     }
 }
@@ -210,17 +228,33 @@ pub struct DecisionEstimate {
 pub struct PastSessions {
     /// Past sessions.
     pub n_sessions: usize,
-    /// Past sessions with a smaller t0.
+    /// Past sessions with a better t0.
     pub n_faster: usize,
-    /// Past sessions with a larger t0.
+    /// Past sessions with a worse t0.
     pub n_slower: usize,
-    /// The smallest past t0 ÷ the median of the past ones.
+    /// The best past t0 ÷ the median of the past ones, as a cost.
     pub lowest: f64,
-    /// The largest past t0 ÷ the median of the past ones.
+    /// The worst past t0 ÷ the median of the past ones, as a cost.
     pub highest: f64,
     /// The last change of level that still holds, if there are enough sessions to see one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<SessionChange>,
+}
+
+impl PastSessions {
+    /// The same with ratios of the values instead of the costs, the smallest first.
+    pub fn of_values(self, better: Better) -> Self {
+        if better.is_lower() {
+            return self;
+        }
+        let inverse = |it: SessionChange| SessionChange { ratio: it.ratio.inverse(), ..it };
+        Self {
+            lowest: 1.0 / self.highest,
+            highest: 1.0 / self.lowest,
+            change: self.change.map(inverse),
+            ..self
+        }
+    }
 }
 
 /// A change of level among sessions, as `history changes` finds it.

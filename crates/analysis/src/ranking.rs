@@ -2,6 +2,7 @@
 
 use crate::comparison::{Comparison, Evidence, RatioInterval};
 use crate::summary::ArmSummary;
+use record::plan::Plan;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking {
@@ -19,18 +20,18 @@ impl Ranking {
         self.close.is_empty() && self.factors.is_some()
     }
 
-    /// Ranks some of the arms, by their comparisons with the reference, which need not be one of them.
+    /// Ranks some of the arms, by their comparisons with the plan's reference, which need not be one of them.
     pub(crate) fn among(
         arms: &[ArmSummary],
         comparisons: &[Comparison],
-        reference: usize,
+        plan: &Plan,
         candidates: &[usize],
     ) -> Self {
         let (mut timed, mut without): (Vec<(usize, RatioInterval)>, Vec<usize>) =
             Default::default();
         let found = by_arm(comparisons, arms.len());
         for &arm in candidates {
-            match relative_time(arms, found[arm], arm, reference) {
+            match relative_time(arms, found[arm], arm, plan) {
                 Some(relative) => timed.push((arm, relative)),
                 None => without.push(arm),
             }
@@ -62,13 +63,14 @@ fn by_arm(comparisons: &[Comparison], n_arms: usize) -> Vec<Option<&Comparison>>
     by_arm
 }
 
-/// The time of an arm ÷ the reference's. The interval is infinite without a test.
+/// The time of an arm ÷ the reference's, as a cost. The interval is infinite without a test.
 fn relative_time(
     arms: &[ArmSummary],
     comparison: Option<&Comparison>,
     arm: usize,
-    reference: usize,
+    plan: &Plan,
 ) -> Option<RatioInterval> {
+    let reference = plan.reference;
     let t0 = |arm: usize| Some(arms[arm].ratio_t0()?.value);
     arms[arm].times.as_ref()?;
     if arm == reference {
@@ -80,7 +82,9 @@ fn relative_time(
         Some(Evidence::Unpaired { ratio, .. }) => untested(ratio.value),
         // A time not above 0 has no ratio, and is as short as can be.
         _ => {
-            untested(t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it)))
+            let ratio =
+                t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it));
+            untested(plan.policy.compared().cost(ratio))
         }
     })
 }

@@ -5,24 +5,27 @@ use stats::level_shift::{self, Shape, ShiftOptions};
 use crate::RatioInterval;
 use crate::comparison::{Evidence, NoTest, PastSessions, SessionChange};
 use crate::summary::{ArmSummary, UncertainValue};
+use model::values::Better;
+use record::plan::DecisionRule;
 
 pub const LEVEL_MIN: usize = 3;
 /// Fixed, so the same sessions always have the same changes.
 const SEED: u64 = 1;
 
 /// Compares an arm with the same arm of earlier records, the oldest first. There is no test, because drift cancels only
-/// within a session. `alpha`: error rate of a change of level.
-pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
+/// within a session.
+pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, rule: &DecisionRule) -> Evidence {
     let because = NoTest::SeparateRecords;
     if let [old] = old {
-        return unpaired(old, new, because);
+        return unpaired(old, new, rule.better, because);
     }
-    let past: Option<Vec<f64>> = old.iter().map(|arm| Some(arm.ratio_t0()?.value)).collect();
-    let rank = past.zip(new.ratio_t0()).and_then(|(past, new)| {
-        let rank = stats::across_sessions::rank_among(&past, new.value).ok()?;
-        let all: Vec<f64> = past.into_iter().chain([new.value]).collect();
-        let ratio = new.value / rank.median;
-        ratio.is_normal().then(|| (rank, ratio, last_change(&all, alpha)))
+    let cost = |arm: &ArmSummary| Some(rule.compared().cost(arm.ratio_t0()?.value));
+    let past: Option<Vec<f64>> = old.iter().map(|arm| cost(arm)).collect();
+    let rank = past.zip(cost(new)).and_then(|(past, new)| {
+        let rank = stats::across_sessions::rank_among(&past, new).ok()?;
+        let all: Vec<f64> = past.into_iter().chain([new]).collect();
+        let ratio = new / rank.median;
+        ratio.is_normal().then(|| (rank, ratio, last_change(&all, rule.alpha)))
     });
     let Some((rank, ratio, change)) = rank else {
         return Evidence::None { because: NoTest::UnfitNumbers };
@@ -59,13 +62,22 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
     Some(SessionChange { since: at + 1, ratio, p: last.p })
 }
 
-/// Two arms that were not interleaved: the ratio of their t0, and the reason for no test.
-pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
+/// Two arms that were not interleaved: the ratio of their t0 as costs, and the reason for no test.
+pub(super) fn unpaired(
+    old: &ArmSummary,
+    new: &ArmSummary,
+    better: Better,
+    because: NoTest,
+) -> Evidence {
     if old.times.is_none() || new.times.is_none() {
         return Evidence::None { because };
     }
     let both = old.ratio_t0().zip(new.ratio_t0());
-    match both.and_then(|(old, new)| new.over(old)) {
+    let ratio = both.and_then(|(old, new)| match better {
+        Better::Lower => new.over(old),
+        Better::Higher => old.over(new),
+    });
+    match ratio {
         Some(ratio) => Evidence::Unpaired { ratio, because, past: None },
         None => Evidence::None { because: NoTest::UnfitNumbers },
     }
@@ -84,7 +96,8 @@ mod tests {
     fn a_new_session_has_a_place_among_the_past_ones() {
         let past: Vec<_> = [100.0, 101.0, 99.0, 102.0, 98.0].map(session).into();
         let past: Vec<_> = past.iter().collect();
-        let place = |past: &[&ArmSummary], t0: f64| match across_records(past, &session(t0), 0.01) {
+        let rule = &DecisionRule::default();
+        let place = |past: &[&ArmSummary], t0: f64| match across_records(past, &session(t0), rule) {
             Evidence::Unpaired { ratio, because: NoTest::SeparateRecords, past: Some(found) } => {
                 (ratio, found)
             }
@@ -97,9 +110,26 @@ mod tests {
         let (_, tied) = place(&past, 101.0);
         assert_eq!((tied.n_faster, tied.n_slower), (3, 1));
         // With one past session, the errors of both t0 count.
-        let one = across_records(&past[..1], &session(110.0), 0.01);
+        let one = across_records(&past[..1], &session(110.0), rule);
         let Evidence::Unpaired { ratio, past: None, .. } = one else { panic!("{one:?}") };
         assert!(ratio.err.is_some());
+    }
+
+    /// A ratio above 1 is worse, whatever the direction, as it is with a test.
+    #[test]
+    fn twice_the_throughput_is_half_the_cost() {
+        let rule = &DecisionRule { better: Better::Higher, ..DecisionRule::default() };
+        let past: Vec<_> = [100.0, 98.0, 102.0].map(session).into();
+        let past: Vec<_> = past.iter().collect();
+        for past in [&past[..1], &past[..]] {
+            let found = across_records(past, &session(200.0), rule);
+            let Evidence::Unpaired { ratio, past, .. } = &found else { panic!("{found:?}") };
+            assert_eq!(ratio.value, 0.5);
+            let place = past.map(|past| (past.n_faster, past.n_slower));
+            assert!(place.is_none_or(|place| place == (0, 3)), "{place:?}");
+            let Evidence::Unpaired { ratio, .. } = found.of_values(rule.better) else { panic!() };
+            assert_eq!(ratio.value, 2.0);
+        }
     }
 
     /// Fifteen sessions at one level; four and the new one at another.
@@ -110,7 +140,7 @@ mod tests {
             (0..19).map(|i| session(level(i) + (i * 7 % 10) as f64 / 10.0)).collect();
         let change = |past: &[ArmSummary], t0: f64| {
             let past: Vec<&ArmSummary> = past.iter().collect();
-            match across_records(&past, &session(t0), 0.01) {
+            match across_records(&past, &session(t0), &DecisionRule::default()) {
                 Evidence::Unpaired { past: Some(found), .. } => found.change,
                 other => panic!("{other:?}"),
             }
@@ -124,9 +154,10 @@ mod tests {
     #[test]
     fn without_a_time_there_is_no_place() {
         let nothing = ArmSummary { times: None, ..session(1.0) };
-        let found = across_records(&[&session(1.0), &nothing], &session(1.0), 0.01);
+        let rule = &DecisionRule::default();
+        let found = across_records(&[&session(1.0), &nothing], &session(1.0), rule);
         assert!(matches!(found, Evidence::None { because: NoTest::UnfitNumbers }), "{found:?}");
-        let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0), 0.01);
+        let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0), rule);
         assert!(matches!(zero, Evidence::None { because: NoTest::UnfitNumbers }), "{zero:?}");
     }
 }

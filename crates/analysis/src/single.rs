@@ -13,6 +13,7 @@ use crate::notes::notes;
 use crate::ranking::Ranking;
 use crate::steadiness::SteadinessFlag;
 use crate::summary::ArmSummary;
+use record::plan::Plan;
 use record::{EndReason, Record};
 
 /// The analysis of one record. Times are in nanoseconds, memory in bytes.
@@ -42,11 +43,11 @@ pub struct Analysis {
 }
 
 impl Ranking {
-    /// Ranks the candidates of an analysis. `reference` is the arm that all are compared with.
-    pub fn of(analysis: &Analysis, reference: usize) -> Self {
+    /// Ranks the candidates of an analysis.
+    pub fn of(analysis: &Analysis, plan: &Plan) -> Self {
         let candidates = analysis.arms.iter().filter(|arm| !arm.is_hidden);
         let candidates: Vec<usize> = candidates.map(|arm| arm.arm).collect();
-        Self::among(&analysis.arms, &analysis.comparisons, reference, &candidates)
+        Self::among(&analysis.arms, &analysis.comparisons, plan, &candidates)
     }
 }
 

@@ -247,6 +247,11 @@ impl UncertainValue {
         quotient.value.is_normal().then_some(Self { value: quotient.value, err })
     }
 
+    /// A ratio the other way round.
+    pub(crate) fn inverse(self) -> Self {
+        Self { value: 1.0 / self.value, err: self.err.map(|err| err / self.value.powi(2)) }
+    }
+
     pub fn measured(self) -> Option<PointEstimate> {
         self.err.map(|err| PointEstimate { value: self.value, err })
     }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Analysis, Comparison, NoTest, PairedDecision, PairedTest, RatioInterval};
+use crate::{
+    Analysis, Comparison, NoTest, PairedDecision, PairedTest, RatioInterval, UncertainValue,
+};
 use model::values::{Better, Estimand, FailOn, exit_code};
 use record::Record;
 use record::plan::DecisionRule;
@@ -175,6 +177,11 @@ impl Judgement {
     /// The interval to show. If higher values are better, it is the inverse of the costs' interval.
     pub fn shown(&self, paired: &PairedTest) -> RatioInterval {
         let of_costs = self.interval.unwrap_or(paired.ratio);
+        if self.better.is_lower() { of_costs } else { of_costs.inverse() }
+    }
+
+    /// The ratio to show without a test, likewise.
+    pub fn shown_estimate(&self, of_costs: UncertainValue) -> UncertainValue {
         if self.better.is_lower() { of_costs } else { of_costs.inverse() }
     }
 

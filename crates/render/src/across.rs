@@ -121,6 +121,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, new: &Record, styles: &Styles) {
     let name = shorten(&pair.new.label, NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
+            let ratio = pair.judgement.shown_estimate(*ratio);
             let times =
                 format!("{}{}", bound_word(bound(pair)), ratio_text(ratio.value, ratio.err));
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };

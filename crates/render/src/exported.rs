@@ -281,7 +281,7 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
             let shown = judgement.shown(paired);
             Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
         }
-        Evidence::Unpaired { ratio, .. } => Some(*ratio),
+        Evidence::Unpaired { ratio, .. } => Some(judgement.shown_estimate(*ratio)),
         Evidence::None { .. } => None,
     }
 }

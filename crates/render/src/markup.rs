@@ -96,7 +96,7 @@ fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = 
     let mut all: Vec<&ArmSummary> = results(analysis).collect();
     let is_by_time = TableOrder::of(&record.header.command_line) == TableOrder::MeanTime;
     if is_by_time && !plan.has_benchmarks() {
-        let order = Ranking::of(analysis, plan.reference).order;
+        let order = Ranking::of(analysis, plan).order;
         all.sort_by_key(|arm| order.iter().position(|other| *other == arm.arm));
     }
     all.into_iter()

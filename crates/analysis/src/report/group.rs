@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::comparison::{Comparison, Evidence, RatioInterval};
+use crate::comparison::{Comparison, Evidence};
 use crate::distributions::Distributions;
 use crate::histogram::Histogram;
 use crate::report::pairs::{BlockRatios, pairs};
@@ -127,6 +127,7 @@ impl RecordContext<'_> {
         deciles: Option<Distributions>,
     ) -> Option<GroupComparison> {
         let place = |arm: usize| arms.iter().position(|&other| other == arm);
+        let better = policy_of(self.input.record, comparison).better;
         let is_in_blocks = !matches!(comparison.evidence, Evidence::Unpaired { .. });
         let pairs = is_in_blocks.then(|| {
             let mut ratios = self.walls.ratios(comparison.reference, comparison.arm);
@@ -136,17 +137,10 @@ impl RecordContext<'_> {
             }
             pairs(&ratios, self.n_rows_max)
         });
-        let mut evidence = comparison.evidence.clone();
-        if let Evidence::Paired(paired) = &mut evidence
-            && !policy_of(self.input.record, comparison).better.is_lower()
-        {
-            paired.ratio = paired.ratio.inverse();
-            paired.net_ratio = paired.net_ratio.map(RatioInterval::inverse);
-        }
         Some(GroupComparison {
             arm: place(comparison.arm)?,
             reference: place(comparison.reference)?,
-            evidence,
+            evidence: comparison.evidence.clone().of_values(better),
             same_within: self.input.record.header.plan.policy.same_within,
             pairs,
             deciles,

@@ -47,8 +47,8 @@ pub(super) fn same_names(inputs: &[Judged<'_>], groups: &[ReportGroup]) -> Vec<N
                 &inputs[group.record].analysis.arms[group.arms[place].arm]
             };
             let (old, new) = (summary(other, reference[1]), summary(group, place));
-            let alpha = inputs[group.record].record.header.plan.policy.alpha;
-            let evidence = across_records(&[old], new, alpha);
+            let rule = &inputs[group.record].record.header.plan.policy;
+            let evidence = across_records(&[old], new, rule).of_values(rule.better);
             matches.push(NameMatch { arm: [index, place], reference, evidence });
         }
     }

@@ -124,7 +124,7 @@ pub(crate) fn pair(
             }
         }
         Evidence::Unpaired { ratio, because, .. } => {
-            let times = uncertain::significant(ratio.value, 3);
+            let times = uncertain::significant(judgement.shown_estimate(*ratio).value, 3);
             let because = no_test(*because, plan.policy);
             if quantity.is_time() {
                 return format!(

@@ -19,6 +19,7 @@ use analysis::exact::SAME_WORK;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
     Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
+    UncertainValue,
 };
 use model::values::Better;
 use record::plan::counting::AGREEING_RUNS;
@@ -52,12 +53,9 @@ pub(crate) fn comparison(
         }
         Evidence::Unpaired { ratio, because, past } => {
             head(&mut out, heading, "NO VERDICT", styles.attention);
-            wrap_after(
-                &mut out,
-                &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
-            );
-            if let Some(past) = past {
-                wrap_at(&mut out, INDENT, &place_among(past, quantity));
+            wrap_after(&mut out, &estimate(judgement.shown_estimate(*ratio)));
+            if let Some(past) = past.map(|past| past.of_values(judgement.better)) {
+                wrap_at(&mut out, INDENT, &place_among(&past, quantity));
                 if let Some(change) = past.change {
                     wrap_at(&mut out, INDENT, &level_change(change));
                 }
@@ -77,11 +75,13 @@ pub(crate) fn comparison(
 pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option<String> {
     match evidence {
         Evidence::Paired(paired) => Some(numbers(paired, judgement.shown(paired))),
-        Evidence::Unpaired { ratio, .. } => {
-            Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
-        }
+        Evidence::Unpaired { ratio, .. } => Some(estimate(judgement.shown_estimate(*ratio))),
         Evidence::None { .. } => None,
     }
+}
+
+fn estimate(ratio: UncertainValue) -> String {
+    format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err))
 }
 
 /// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`; `higher` of what is no time.
@@ -90,19 +90,19 @@ fn place_among(past: &PastSessions, quantity: QuantityWords) -> String {
     let all = |n: usize| {
         if n == n_sessions { format!("all {n}") } else { format!("{n} of {n_sessions}") }
     };
-    let [more, less] = if quantity.is_time() { ["slower", "faster"] } else { ["higher", "lower"] };
-    let place = if n_faster >= n_slower {
-        format!("{more} than {}", all(n_faster))
-    } else {
-        format!("{less} than {}", all(n_slower))
+    let ([worse, better], direction) = match quantity {
+        QuantityWords::Value(Better::Higher) => (["lower", "higher"], "; more is better"),
+        _ if quantity.is_time() => (["slower", "faster"], ""),
+        _ => (["higher", "lower"], ""),
     };
-    let better = match quantity {
-        QuantityWords::Value(Better::Higher) => "; more is better",
-        _ => "",
+    let place = if n_faster >= n_slower {
+        format!("{worse} than {}", all(n_faster))
+    } else {
+        format!("{better} than {}", all(n_slower))
     };
     let [lowest, highest] = [lowest, highest].map(signed_percent);
     format!(
-        "{place} past sessions, which are between {lowest} and {highest} of their median{better}"
+        "{place} past sessions, which are between {lowest} and {highest} of their median{direction}"
     )
 }
 

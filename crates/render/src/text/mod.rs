@@ -58,11 +58,8 @@ impl<'a> SummaryContext<'a> {
         let Judged { record, analysis, judgements } = judged;
         let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
         let (row_names, names) = ranked::names(plan, &analysis.arms).into_iter().unzip();
-        let ranking = if plan.has_benchmarks() {
-            Ranking::default()
-        } else {
-            Ranking::of(analysis, plan.reference)
-        };
+        let ranking =
+            if plan.has_benchmarks() { Ranking::default() } else { Ranking::of(analysis, plan) };
         // The control's times have this unit, too.
         let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
         let (unit, quantity) = match imported {

@@ -161,7 +161,7 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         for (session, past) in old.iter().zip(&past) {
             ensure_same_quantity((&session.0, past.arm), (&new.0, new_arm.arm))?;
         }
-        let evidence = across_records(&past, new_arm, policy.alpha);
+        let evidence = across_records(&past, new_arm, policy);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
         // The last of the past sessions is the nearest to this one.
