@@ -141,6 +141,8 @@ pub enum MeasurementFailure {
     },
     /// A run printed no value.
     Value { step: u32, arm: usize, why: String, stderr: String },
+    /// The values of the runs cannot be compared.
+    Unfit { why: String },
     /// The instructions of a run were not counted.
     NotCounted {
         step: u32,

@@ -95,6 +95,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             worker::explain(&arm, &kept, failure, audience)
         }
         MeasurementFailure::Start { why, .. } => audience.words(why),
+        MeasurementFailure::Unfit { why } => format!("{why}; {kept}"),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }
@@ -138,6 +139,7 @@ pub fn code(failure: &MeasurementFailure) -> ErrorCode {
         }
         MeasurementFailure::Worker { .. } => ErrorCode::WorkerFailed,
         MeasurementFailure::Start { .. } => ErrorCode::CannotStart,
+        MeasurementFailure::Unfit { .. } => ErrorCode::Failed,
         MeasurementFailure::Record { .. } => ErrorCode::RecordFull,
     }
 }

@@ -7,7 +7,9 @@ use analysis::launches::Launches;
 use analysis::live::LiveTimes;
 use analysis::walls::Walls;
 use analysis::watch::SessionComparisons;
+use measure::MeasurementFailure;
 use model::prose;
+use model::words::in_words;
 use record::plan::{BlockRule, Plan, Stopping};
 use record::{RecordLine, RecordTail, Row};
 use render::remedies::Audience;
@@ -43,6 +45,14 @@ pub fn unfit(plan: &Plan, why: Invalid) -> Error {
         "commands are compared by the ratio of their values, which have to be above zero; let another metric decide \
          with " DecideOn ", or measure without a verdict by --runs"
     ]))
+}
+
+/// The failure of a session whose values are unfit. Errors: any other error.
+pub(super) fn as_failure(error: Error) -> Result<MeasurementFailure> {
+    match error.is::<Invalid>() {
+        true => Ok(MeasurementFailure::Unfit { why: in_words(&error) }),
+        false => Err(error),
+    }
 }
 
 impl SessionState {

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::session::forecast::BudgetForecast;
 use crate::session::progress::ProgressLine;
-use crate::session::state::{SessionState, unfit};
+use crate::session::state::{SessionState, as_failure, unfit};
 use host::{shield, terminal};
 use measure::clock::monotonic_ns;
 use measure::noise::{RunInterval, RunTracer};
@@ -65,6 +65,14 @@ impl Session<'_> {
 
     /// Makes the interim analyses that are due. `Some` if they end the session.
     pub(super) fn look(&mut self) -> Result<Option<SessionEnd>> {
+        let failure = match self.end_by_look() {
+            Err(error) => Some(as_failure(error)?),
+            end => return end,
+        };
+        Ok(Some(SessionEnd { reason: EndReason::Failed, failure }))
+    }
+
+    fn end_by_look(&mut self) -> Result<Option<SessionEnd>> {
         let is_end = |reason| Ok(Some(SessionEnd { reason, failure: None }));
         if self.state.repeats(self.plan) {
             return is_end(EndReason::Decided);

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::session::state::SessionState;
+use crate::session::state::{SessionState, as_failure};
 use crate::session::steps::{Session, SessionEnd, end_of};
-use measure::Hook;
 use measure::slices::Paces;
+use measure::{Hook, MeasurementFailure};
 use record::plan::Plan;
 use record::schedule::Schedule;
 use record::{EndReason, Event, RecordTail};
@@ -27,12 +27,15 @@ pub struct VisitLimits {
 }
 
 impl SessionState {
-    /// The state of a session that continues its record.
-    pub fn from_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
+    /// The state of a session that continues its record, or ends at once because its values cannot be compared.
+    pub fn from_record(
+        plan: &Plan,
+        tail: &mut RecordTail,
+    ) -> Result<(Self, Option<MeasurementFailure>)> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
-        state.look(plan)?;
-        Ok(state)
+        let unfit = state.look(plan).err().map(as_failure).transpose()?;
+        Ok((state, unfit))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use stats::Invalid;
 
 use crate::session::steps::{Session, SessionEnd, end_of};
 use measure::{Hook, MeasurementFailure};
@@ -32,10 +31,6 @@ impl Session<'_> {
             Ok(ended) => ended,
             Err(error) => {
                 let path = self.path.clone();
-                // The launcher waits during a comparison, so no row follows the end.
-                if error.is::<Invalid>() {
-                    self.close(EndReason::Failed).ok();
-                }
                 // Ends the launcher, which may still write.
                 drop(self);
                 return Err(broken_down(&path, error));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran};
+use crate::bench::{Bench, Ran, Record};
 
 const SCRIPTED: [&str; 6] = ["--script", "script", "--seed", "1", "--style", "none"];
 
@@ -124,6 +124,30 @@ fn a_value_that_is_not_above_zero_ends_the_session_with_a_remedy() {
     assert!(!shown.stdout.contains("killed, or still running"), "{shown:#?}");
     let ran = bench.read("r.swell");
     assert!(ran.ends_with("{\"event\":\"end\",\"reason\":\"failed\"}\n"), "{ran}");
+}
+
+/// Its values never have a ratio, whatever is measured yet.
+#[test]
+fn a_benchmark_whose_value_is_not_above_zero_ends_alone() {
+    let bench = Bench::new();
+    let benchmark = |name: &str, said: &str| {
+        format!(
+            "[[benchmark]]\nname = \"{name}\"\ncommand = \"sh -c 'echo {said}'\"\nvalue = \"(.+)\"\n\
+             policy = {{ max_blocks = 12 }}\n"
+        )
+    };
+    let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n";
+    let (bad, good) = (benchmark("bad", "-1"), benchmark("good", "$((100 + $$ % 7))"));
+    bench.write("s.toml", &format!("budget = \"20s\"\n{variants}{bad}{good}"));
+    for options in [&["s.toml", "-o", "out"][..], &["--resume", "out"]] {
+        let ran = bench.stillwell(&[&["bench"], options].concat()).ends_with(2);
+        let ran = ran.says(&["bad: commands are compared", "have to be above zero"]);
+        assert!(!ran.stderr.contains("--resume"), "{ran:#?}");
+        let end = |file: &str| Record::read(&bench.path(file)).end().map(str::to_owned);
+        assert_eq!(end("out/001-bad.swell"), Some("failed".into()));
+        let good = end("out/002-good.swell");
+        assert!(good.is_some_and(|end| ["complete", "decided"].contains(&&*end)), "{ran:#?}");
+    }
 }
 
 /// The time of a control is only subtracted, so its runs are drawn nowhere.

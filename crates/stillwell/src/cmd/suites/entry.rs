@@ -63,7 +63,10 @@ impl<'a> SuiteEntry<'a> {
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
             let (mut tail, _) = RecordTail::open(&entry.path)?;
-            entry.state = Some(SessionState::from_record(&member.plan, &mut tail)?);
+            let (state, unfit) = SessionState::from_record(&member.plan, &mut tail)?;
+            entry.state = Some(state);
+            entry.end = unfit.as_ref().map(|_| EndReason::Failed);
+            entry.failure = unfit;
         }
         Ok(entry)
     }

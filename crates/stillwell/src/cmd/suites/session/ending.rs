@@ -10,6 +10,7 @@ use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
 use crate::session::Screen;
 use host::terminal;
+use measure::MeasurementFailure;
 use model::values::{FailOn, exit_code};
 use record::{EndReason, Record};
 use render::depth::Depth;
@@ -64,7 +65,10 @@ impl SuiteSession<'_> {
             return Ok(code);
         }
         failures.iter().for_each(terminal::say);
-        if is_there && (is_interrupted || !failures.is_empty()) {
+        // Further runs give unfit values no ratio.
+        let is_unfit = |it: &MeasurementFailure| matches!(it, MeasurementFailure::Unfit { .. });
+        let mut failed = self.entries.iter().filter_map(|entry| entry.failure.as_ref());
+        if is_there && (is_interrupted || failed.any(|it| !is_unfit(it))) {
             let shown = directory.display();
             terminal::say(format!("go on with `stillwell bench --resume {shown}`"));
         }
