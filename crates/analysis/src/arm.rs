@@ -55,13 +55,14 @@ fn summarise_session(record: &Record) -> Vec<ArmSummary> {
     clocks.into_iter().enumerate().map(of_arm).collect()
 }
 
-/// Counts the timed runs of each arm that timed out, failed, or exited with a status other than 0.
+/// Counts the timed runs of each arm that timed out, failed, have nothing to compare, or exited with a status other
+/// than 0.
 fn count_exits(rows: &Rows, arms: &mut [ArmSummary]) {
     for index in (0..rows.len()).filter(|&index| rows.block(index).is_some()) {
         let of_arm = &mut arms[rows.arm(index)];
         if rows.timed_out(index) {
             of_arm.n_timed_out += 1;
-        } else if rows.is_rejected(index) {
+        } else if rows.is_rejected(index) || rows.headline(index).is_none() {
             of_arm.n_failed += 1;
         } else if rows.exit(index) != 0 {
             of_arm.n_nonzero_exits += 1;
@@ -109,6 +110,23 @@ mod tests {
     use super::*;
     use crate::fixture::times;
     use crate::summary::LimitCause;
+    use model::values::DecideOn;
+    use record::fixture;
+
+    /// Where no exit status is a failure, no session ends with such a run.
+    #[test]
+    fn a_run_without_a_value_does_not_count() {
+        let mut record = fixture::record(&["a"]);
+        record.header.plan.policy.decide_on = Some(DecideOn::Value);
+        record.rows = Rows::of(record.header.plan.policy.compared());
+        for (step, value) in (0..).zip([Some(5.0), None, Some(6.0)]) {
+            let mut row = fixture::row(step, 0, Some(step), 1000);
+            (row.value, row.exit) = (value, 3);
+            record.rows.push(&row);
+        }
+        let found = &summarise(&record)[0];
+        assert_eq!((found.n_runs, found.n_failed, found.n_nonzero_exits), (2, 1, 2));
+    }
 
     /// Without a control of at most 4, nothing is known of the rest of t0: the control may have taken nothing.
     #[test]

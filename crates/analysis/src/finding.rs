@@ -41,7 +41,7 @@ pub enum Finding {
     Neighbours(Neighbours),
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },
-    /// Runs failed, which ended their session; they do not count.
+    /// Runs failed or have no value to compare; they do not count.
     RejectedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs had another exit status than 0, but they count.
     FailedRuns { arm: usize, n: usize, n_runs: usize },

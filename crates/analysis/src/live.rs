@@ -34,18 +34,17 @@ impl LiveTimes {
         }
     }
 
-    /// Adds a row. Warm-ups, timed-out and failed runs do not count.
+    /// Adds a row. Warm-ups, timed-out and failed runs do not count, nor do runs without a value to compare.
     pub fn add(&mut self, row: &Row) {
         let (Some(block), Some(wall_ns)) = (row.block, row.span_ns()) else { return };
-        let Some(value) = row.headline() else { return };
         // Timed-out runs use up the budget too.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
         self.span_ns = Some((started_ns, row.started_ns + wall_ns));
-        if !row.is_time() {
+        let Some(value) = row.headline().filter(|_| row.is_time()) else {
             self.n_spoiled_blocks += u32::from(self.last_spoiled_block != Some(block));
             self.last_spoiled_block = Some(block);
             return;
-        }
+        };
         let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
         self.arms[row.arm as usize].add(value, mark);
         let open = self.open_block.filter(|open| open.0 == block);
@@ -67,7 +66,7 @@ impl LiveTimes {
         self.n_blocks
     }
 
-    /// Blocks with a timed-out run. They do not count, and the session repeats them.
+    /// Blocks with a run that does not count. The session repeats them.
     pub fn n_spoiled_blocks(&self) -> u32 {
         self.n_spoiled_blocks
     }
@@ -83,6 +82,7 @@ impl LiveTimes {
 mod tests {
     use super::*;
     use crate::summarise;
+    use model::values::DecideOn;
     use model::values::metric::Metric;
     use record::fixture::record;
 
@@ -111,6 +111,19 @@ mod tests {
         let shown = summarise(&record)[0].times.clone().unwrap();
         assert_eq!(t0s[699], shown.t0.measured());
         assert!(!shown.is_upper_limit && t0s[699].is_some());
+    }
+
+    #[test]
+    fn a_block_with_a_run_without_a_value_is_repeated() {
+        let mut live = LiveTimes::new(&record(&["a", "b"]).header.plan);
+        for (arm, value) in [(0, Some(5.0)), (1, None)] {
+            let mut row = Row::new(0, arm, Some(0), 0);
+            row.set(Metric::WallNs, Some(10));
+            row.compared.decide_on = Some(DecideOn::Value);
+            row.value = value;
+            live.add(&row);
+        }
+        assert_eq!((live.n_blocks(), live.n_spoiled_blocks()), (0, 1));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct ArmSummary {
     pub n_runs: usize,
     /// Timed runs that the timeout ended; they do not count.
     pub n_timed_out: usize,
-    /// Timed runs that failed, which ended their session; they do not count.
+    /// Timed runs that failed or have no value to compare; they do not count.
     pub n_failed: usize,
     /// Timed runs that count and had an exit status other than 0.
     pub n_nonzero_exits: usize,

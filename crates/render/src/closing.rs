@@ -116,8 +116,8 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
         | Finding::LeftBehind { .. }
         | Finding::TooShort { .. }
         | Finding::Outlived { .. } => true,
-        // The failure is at the top.
-        Finding::RejectedRuns { .. } => false,
+        // A failure that ended the session is at the top.
+        Finding::RejectedRuns { arm, .. } => plan.arms[arm].accept.is_none(),
         Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
         // The note on lost time is more important, and has the same remedy.
         Finding::NiceInTerminal { .. } => false,

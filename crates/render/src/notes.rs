@@ -33,16 +33,17 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
         Finding::RejectedRuns { arm, n, n_runs } => {
-            format!("{} failed and did not count", runs(plan, *arm, *n, *n_runs))
+            let runs = runs(plan, *arm, *n, *n_runs);
+            let is_ignored = plan.arms[*arm].accept.is_none();
+            let how = if is_ignored { "had no value to compare" } else { "failed" };
+            format!("{runs} {how} and did not count")
         }
         Finding::FailedRuns { arm, n, n_runs } => {
             format!("{} did not exit with 0", runs(plan, *arm, *n, *n_runs))
         }
         Finding::TimedOutRuns { arm, n, n_runs } => {
-            format!(
-                "{} took longer than the timeout and did not count",
-                runs(plan, *arm, *n, *n_runs)
-            )
+            let runs = runs(plan, *arm, *n, *n_runs);
+            format!("{runs} took longer than the timeout and did not count")
         }
         Finding::LeftBehind { .. } | Finding::Outlived { .. } => survivors(finding, plan),
         Finding::MemoryFloor { arm, floor_kib } => format!(

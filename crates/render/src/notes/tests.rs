@@ -33,9 +33,15 @@ fn lost_time_is_said_by_its_parts() {
 
 #[test]
 fn commands_have_their_names() {
-    let plan = plan();
+    let mut plan = plan();
     let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
     assert_eq!(what(&finding, &plan), "1 of 1 run of a did not exit with 0");
+    // Where no status is a failure, only the value was missing.
+    let finding = Finding::RejectedRuns { arm: 0, n: 8, n_runs: 24 };
+    assert_eq!(what(&finding, &plan), "8 of 24 runs of a failed and did not count");
+    plan.arms[0].accept = None;
+    let expected = "8 of 24 runs of a had no value to compare and did not count";
+    assert_eq!(what(&finding, &plan), expected);
     let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
     assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
 }
