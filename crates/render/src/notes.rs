@@ -1,15 +1,20 @@
 //! Findings in words: the observation and the remedy.
 
+mod steadiness;
+
 use crate::columns::shorten;
 use crate::names::short_label;
+use crate::quantity::{QuantityWords, own_statistic};
 use crate::remedies::Audience;
 use crate::{noise, t0, uncertain, units};
-use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, SteadinessFlag, WorkCount};
+use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, WorkCount};
 use model::prose::{Prose, prose};
 use model::values::Clock;
 use record::ShortSlice;
 use record::ledger::LedgerEntry;
 use record::plan::Plan;
+
+pub(super) use steadiness::{change_of, flags, size_of};
 
 /// Two lines after `note: `, with room for a word that does not fit the first.
 const BRIEF_COLUMNS: usize = 136;
@@ -59,12 +64,8 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::TooShort { arm, t0 } => {
             format!("{} is {}", command(plan, *arm), t0::too_short(plan, *t0))
         }
-        Finding::Unstable { arm, flags: raised, .. } => {
-            format!("the times of {} are not stable: {}", command(plan, *arm), flags(raised))
-        }
-        Finding::SlowStart { n_blocks, .. } => format!(
-            "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
-        ),
+        Finding::Unstable { arm, flags: raised, .. } => unstable(plan, *arm, &flags(raised)),
+        Finding::SlowStart { n_blocks, .. } => slow_start(plan, *n_blocks),
         Finding::WorkersWaited { share } => workers_waited(*share, plan.policy.clock),
         Finding::HardlyAnything { arm, per_loop_ns } => format!(
             "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
@@ -102,8 +103,7 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
         }
         // The cut would go through several reasons.
         Finding::Unstable { arm, flags: raised, .. } if raised.len() > 1 => {
-            let (of, first) = (command(plan, *arm), flags(&raised[..1]));
-            format!("the times of {of} are not stable: {first}, and more")
+            unstable(plan, *arm, &format!("{}, and more", flags(&raised[..1])))
         }
         _ => what(finding, plan),
     };
@@ -140,6 +140,18 @@ fn survivors(finding: &Finding, plan: &Plan) -> String {
 fn left_behind(plan: &Plan, (arm, n, n_runs): (usize, u32, u32), name: &str) -> String {
     let (runs, them) = (units::counted(n_runs as usize, "run"), units::processes(n));
     format!("{runs} of {} left {them} behind ({name})", command(plan, arm))
+}
+
+fn unstable(plan: &Plan, arm: usize, why: &str) -> String {
+    let series = QuantityWords::of(plan).series();
+    format!("the {series} of {} are not stable: {why}", command(plan, arm))
+}
+
+/// Better values are left out, too.
+fn slow_start(plan: &Plan, n_blocks: usize) -> String {
+    let is_time = QuantityWords::of(plan).is_time();
+    let differ = if is_time { "were slower than" } else { "differ from" };
+    format!("the first {n_blocks} blocks {differ} the rest and are left out of the comparison")
 }
 
 fn workers_waited(share: f64, clock: Clock) -> String {
@@ -273,7 +285,8 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
             let start =
                 n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
-            let trust = "trust its t0 less; a paired comparison is not affected";
+            let of = own_statistic(plan);
+            let trust = format!("trust its {of} less; a paired comparison is not affected");
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
         Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
@@ -323,41 +336,6 @@ fn short_slices(who: &str, times: &ShortSlice) -> String {
         times.loops,
         units::short_time(times.long_ns)
     )
-}
-
-/// Lists the reasons for unsteady times, with their sizes.
-pub(super) fn flags(raised: &[SteadinessFlag]) -> String {
-    let flag = |flag: &SteadinessFlag| match *flag {
-        SteadinessFlag::Correlated { n_runs, n_eff } => {
-            format!("correlated ({n_runs} runs are worth {})", uncertain::fixed(n_eff, 0))
-        }
-        SteadinessFlag::Drifting { change } => format!("drifting {}", change_of(change)),
-        SteadinessFlag::Stepped { change, at_run } => {
-            format!("stepped {} at run {at_run}", change_of(change))
-        }
-        SteadinessFlag::Modes => "more than one mode".into(),
-        SteadinessFlag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
-    };
-    raised.iter().map(flag).collect::<Vec<_>>().join(", ")
-}
-
-/// Formats a change with its sign: `+3.1 %`.
-pub(super) fn change_of(fraction: f64) -> String {
-    let sign = if fraction > 0.0 && fraction < FACTOR_FROM { "+" } else { "" };
-    format!("{sign}{}", size_of(fraction))
-}
-
-/// Smallest change that is printed as a factor.
-const FACTOR_FROM: f64 = 10.0;
-
-/// Formats a size: `0.81 %`, `×12`.
-pub(super) fn size_of(fraction: f64) -> String {
-    let factor = 1.0 + fraction;
-    match fraction {
-        ..FACTOR_FROM => units::percent(fraction),
-        ..1e4 => format!("×{}", uncertain::significant(factor, 2)),
-        _ => format!("×{factor:.1e}"),
-    }
 }
 
 fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {

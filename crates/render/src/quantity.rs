@@ -40,6 +40,11 @@ pub(super) fn is_within_limit(judgement: &Judgement, plan: &Plan) -> bool {
         && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass
 }
 
+/// The statistic of an arm's own runs. Only times have a t0.
+pub(super) fn own_statistic(plan: &Plan) -> &'static str {
+    if compares_times(plan) { "t0" } else { "median" }
+}
+
 impl QuantityWords {
     pub(super) fn of(plan: &Plan) -> Self {
         let is_time = plan.arms.iter().all(|arm| arm.unit.is_time());
@@ -101,6 +106,11 @@ impl QuantityWords {
 
     pub(super) fn is_time(self) -> bool {
         self == Self::Time
+    }
+
+    /// What a series of runs has.
+    pub(super) fn series(self) -> &'static str {
+        if self.is_time() { "times" } else { "values" }
     }
 
     /// What is compared, unless it is time: `instructions (valgrind)`.

@@ -1,7 +1,8 @@
 use super::*;
+use analysis::SteadinessFlag;
 use clap::CommandFactory as _;
-
 use model::spec::Cli;
+use model::values::{Better, DecideOn, ValueUnit};
 use record::fixture::record;
 use record::ledger::NoiseSource;
 use record::plan::SuiteMembership;
@@ -64,6 +65,20 @@ fn an_unstable_arm_is_named_with_the_sizes() {
     assert_eq!(brief(&finding, &plan), first);
     assert!(advice(&finding, &plan).unwrap().contains("; --warmup 4;"));
     assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
+}
+
+#[test]
+fn values_are_no_times_and_have_no_t0() {
+    let mut plan = plan();
+    (plan.policy.decide_on, plan.policy.better) = (Some(DecideOn::Value), Better::Higher);
+    plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Count);
+    let flags = vec![SteadinessFlag::Modes];
+    let finding = Finding::Unstable { arm: 0, flags, n_warmups: None };
+    assert_eq!(what(&finding, &plan), "the values of a are not stable: more than one mode");
+    assert!(advice(&finding, &plan).unwrap().starts_with("trust its median less; "));
+    let finding = Finding::SlowStart { n_blocks: 2, n_warmups: None };
+    let expected = "the first 2 blocks differ from the rest and are left out of the comparison";
+    assert_eq!(what(&finding, &plan), expected);
 }
 
 /// Suites do not have the options of `run`.
