@@ -6,6 +6,8 @@ use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
 use crate::single::Analysis;
 use crate::summary::ArmSummary;
+use model::values::DecideOn;
+use record::Record;
 use record::ledger::{Ledger, NoiseSource};
 
 const SOURCES_MAX: usize = 5;
@@ -58,6 +60,14 @@ impl Disturbance {
             sources: sources.unwrap_or_default(),
         })
     }
+}
+
+/// What decides in a record, or in a part of it, if that is no time of its runs. It has no t0 that time could be lost
+/// above.
+pub fn other_quantity(record: &Record) -> Option<DecideOn> {
+    let parts = record.parts.iter().map(|part| &part.header.plan);
+    let mut decides = parts.chain([&record.header.plan]).filter_map(|plan| plan.policy.decide_on);
+    decides.find(|it| it.clock().is_none())
 }
 
 impl DisturbanceSource {

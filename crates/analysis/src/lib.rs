@@ -66,7 +66,7 @@ pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
     RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,
 };
-pub use disturbance::{Disturbance, DisturbanceSource};
+pub use disturbance::{Disturbance, DisturbanceSource, other_quantity};
 pub use estimators::{Estimators, Ratios, estimators};
 pub use finding::{Finding, Note};
 pub use layouts::over_layouts;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, FinalVerdict, find_noise};
 use crate::document::{self, DocumentBody};
+use crate::quantity::{QuantityWords, own_statistic};
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::table::cells;
@@ -25,9 +26,6 @@ const INDENT: usize = 3;
 /// Widest name of a command in a list of several.
 const LABEL_COLUMNS: usize = 40;
 
-/// The meaning of a raised flag for the summary.
-const MEANING: &str = "the machine or the program changed during the session. t0 +- err is less certain than its +- \
-                       says. A comparison of commands that ran in turns is exact all the same.";
 /// The error rate of the checks.
 const RATE: &str = "Of steady commands, each check flags one in a hundred.";
 
@@ -58,7 +56,7 @@ pub fn json(to: &mut impl io::Write, record: &Record, check: &RecordCheck) -> io
         Steadiness::Unstable => FinalVerdict::Unstable,
         Steadiness::TooFewRuns | Steadiness::UnfitTimes => FinalVerdict::Undecided,
     };
-    let next = (verdict == FinalVerdict::Unstable).then(|| find_noise(record));
+    let next = (verdict == FinalVerdict::Unstable).then(|| find_noise(record)).flatten();
     document::write(to, &body, Conclusion { next, ..Conclusion::of(verdict) }, None)
 }
 
@@ -106,13 +104,18 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let mut lines = String::new();
     wrap(&mut lines, "Not stable: ", 12, &unstable.join(", "));
     out.push_str(&lines.replacen("Not stable", &paint(styles.attention, "Not stable"), 1));
-    wrap(out, "meaning: ", 9, MEANING);
+    let of = own_statistic(&record.header.plan);
+    let meaning = format!(
+        "the machine or the program changed during the session. {of} +- err is less certain than its +- says. A \
+         comparison of commands that ran in turns is exact all the same."
+    );
+    wrap(out, "meaning: ", 9, &meaning);
     let audience = Audience::of(&record.header.plan);
     let file = one_line(&record.path.to_string_lossy());
-    let mut remedy = format!(
-        "`stillwell noise {file}` names what took the time; then measure again with {}",
-        audience.own_cpu()
-    );
+    let noise = find_noise(record).map_or_else(String::new, |_| {
+        format!("`stillwell noise {file}` names what took the time; then ")
+    });
+    let mut remedy = format!("{noise}measure again with {}", audience.own_cpu());
     let warmups = check.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
     if let Some(n) = warmups.max() {
         remedy += &format!("; for the slow start, {}", audience.warmups(n));
@@ -136,8 +139,10 @@ fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &
         table(out, &arm.checks);
     }
     if let Some(start) = arm.slow_start {
+        let is_time = QuantityWords::of(plan).is_time();
+        let were = if is_time { "were slower" } else { "had higher values" };
         let text = format!(
-            "slow start: the first {} runs were slower than nine in ten of the later ones; {} leaves them out",
+            "slow start: the first {} runs {were} than nine in ten of the later ones; {} leaves them out",
             start.n_runs,
             Audience::of(plan).warmups(start.n_warmups)
         );
@@ -220,7 +225,9 @@ mod tests {
     use super::*;
     use crate::columns::width;
     use analysis::check_record;
-    use record::fixture::{record, run};
+    use model::values::{DecideOn, ValueUnit};
+    use record::Rows;
+    use record::fixture::{record, row, run};
 
     /// Output of `check` for one arm with these times.
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
@@ -252,6 +259,30 @@ mod tests {
         assert!(text.contains("cannot be told, n 20: a run took no time"), "{text}");
         let text = shown("a", std::iter::repeat_n(7, 20));
         assert!(text.contains("stable, n 20\n") && !text.contains("correlated"), "{text}");
+    }
+
+    /// Output of `check` for one arm with values of its own that decide.
+    fn shown_values(values: impl Iterator<Item = f64>) -> String {
+        let mut record = record(&["a"]);
+        let plan = &mut record.header.plan;
+        plan.policy.decide_on = Some(DecideOn::Value);
+        plan.arms[0].unit = ValueUnit::Count;
+        record.rows = Rows::of(plan.policy.compared());
+        for (step, value) in (0..).zip(values) {
+            let mut row = row(step, 0, Some(step), 1000);
+            row.value = Some(value);
+            record.rows.push(&row);
+        }
+        let text = text(&record, &check_record(&record), false, &Styles::default());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// `noise` refuses a record without times to compare.
+    #[test]
+    fn values_have_no_t0_and_no_noise() {
+        let text = shown_values((0..60).map(|run| 100.0 + f64::from(run)));
+        assert!(text.contains("median +- err is less certain"), "{text}");
+        assert!(text.contains("remedy: measure again with --isolate"), "{text}");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::budget::{budget, more_blocks, to_decide};
 use crate::remedies::Audience;
-use analysis::DecisionEstimate;
 use analysis::verdict::{Judged, Verdict};
+use analysis::{DecisionEstimate, other_quantity};
 use model::spec::{complete, without_options};
 use model::values::DecideOn;
 use model::words::{bytes_of, path_text, text_of};
@@ -99,14 +99,16 @@ pub(super) fn repeated(words: &[String], options: &[String]) -> Vec<String> {
     start.chain(options.iter().cloned()).chain(rest).collect()
 }
 
-/// Finds out who took the time of a record's runs.
-pub fn find_noise(record: &Record) -> NextAction {
-    NextAction {
+/// Finds out what took the time of a record's runs. `None` if no time decides, or another program made the file, which
+/// has no evidence.
+pub fn find_noise(record: &Record) -> Option<NextAction> {
+    let can_tell = other_quantity(record).is_none() && record.header.imported.is_none();
+    can_tell.then(|| NextAction {
         action: ActionKind::FindNoise,
-        why: "other programs took part of the time; this names them".into(),
+        why: "this names what took the time".into(),
         command: words(["stillwell", "noise"]).chain([path_text(&record.path)]).collect(),
         cost_s: Some(0.0),
-    }
+    })
 }
 
 /// Lists the sources of noise on this machine, and remedies.

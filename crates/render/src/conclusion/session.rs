@@ -40,7 +40,7 @@ pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
         // A missing test does not come with less noise.
         let is_open = |it: &Judgement| it.verdict == Verdict::Undecided && it.no_test.is_none();
         let is_of_use = verdict == FinalVerdict::Measured || judgements.iter().any(is_open);
-        disturbance.as_ref().filter(|it| is_of_use && is_taken(it)).map(|_| find_noise(record))
+        disturbance.as_ref().filter(|it| is_of_use && is_taken(it)).and_then(|_| find_noise(record))
     });
     Conclusion { verdict, effects, measured, disturbance, next }
 }

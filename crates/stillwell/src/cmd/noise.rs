@@ -9,7 +9,7 @@ use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{bar, print};
 use analysis::ledger::record_ledger;
-use analysis::{Disturbance, Neighbours};
+use analysis::{Disturbance, Neighbours, other_quantity};
 use host::{self, Host, terminal};
 use measure::interrupt::Interrupt;
 use measure::load::check_cpus;
@@ -60,9 +60,7 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
 
 /// Refuses a record whose t0 is of no time of its runs.
 fn refuse_other_quantities(record: &Record) -> Result<()> {
-    let parts = record.parts.iter().map(|part| &part.header.plan);
-    let mut decides = parts.chain([&record.header.plan]).filter_map(|plan| plan.policy.decide_on);
-    let Some(other) = decides.find(|it| it.clock().is_none()) else { return Ok(()) };
+    let Some(other) = other_quantity(record) else { return Ok(()) };
     let (path, name) = (record.path.display(), other.name());
     let what_to_do = match record.parts[..] {
         [] => "measure with --decide-on clean to see what took the time",
