@@ -96,7 +96,7 @@ pub enum NoTest {
         /// Comparisons in the family.
         n: usize,
     },
-    /// The numbers are unfit for a test; for instance, a time is zero.
+    /// The numbers are unfit for a test; for instance, one is not above zero.
     UnfitNumbers,
 }
 

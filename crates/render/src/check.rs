@@ -69,7 +69,7 @@ pub fn text(record: &Record, check: &RecordCheck, has_all: bool, styles: &Styles
     out.push('\n');
     for arm in &check.arms {
         if arm.is_control {
-            control(&mut out, arm, styles);
+            control(&mut out, plan, arm, styles);
         } else {
             block(&mut out, plan, arm, has_all, styles);
         }
@@ -88,14 +88,20 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let n = check.arms.iter().filter(|arm| !arm.is_control).count();
     let unstable: Vec<String> =
         with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
-    let n_unknown = with(Steadiness::TooFewRuns).count() + with(Steadiness::UnfitTimes).count();
+    let n_few = with(Steadiness::TooFewRuns).count();
+    let n_unfit = with(Steadiness::UnfitTimes).count();
     if unstable.is_empty() {
-        let (style, text) = match n_unknown {
+        let (style, text) = match n_few + n_unfit {
             0 => (styles.same, format!("Stable: {}.", counted(n, "command"))),
             k => {
                 let of = counted(k, "command");
-                let text = format!("Not known of {of}: the check needs {RUNS_MIN} runs.");
-                (styles.attention, text)
+                let series = QuantityWords::of(&record.header.plan).series();
+                let needs = match (n_few, n_unfit) {
+                    (_, 0) => format!("{RUNS_MIN} runs"),
+                    (0, _) => format!("{series} above 0"),
+                    _ => format!("{RUNS_MIN} runs, and {series} above 0"),
+                };
+                (styles.attention, format!("Not known of {of}: the check needs {needs}."))
             }
         };
         writeln!(out, "{}", paint(style, &text)).ok();
@@ -123,10 +129,10 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     wrap(out, "remedy: ", 8, &remedy);
 }
 
-fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+fn control(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
     if arm.steadiness == Steadiness::Unstable {
         writeln!(out, "{} (it is subtracted)", shorten(&arm.label, COLUMNS - 20)).ok();
-        verdict(out, arm, styles);
+        verdict(out, plan, arm, styles);
         out.push('\n');
     }
 }
@@ -134,7 +140,7 @@ fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
 fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &Styles) {
     let number = format!("{:<INDENT$}", arm.arm + 1);
     writeln!(out, "{number}{}", shorten(&arm.label, COLUMNS - number.len())).ok();
-    verdict(out, arm, styles);
+    verdict(out, plan, arm, styles);
     if has_all || arm.steadiness == Steadiness::Unstable {
         table(out, &arm.checks);
     }
@@ -154,7 +160,7 @@ fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &
     out.push('\n');
 }
 
-fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+fn verdict(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
     let n_runs = arm.n_runs;
     let (style, verdict, more) = match arm.steadiness {
         Steadiness::Stable => (styles.same, "stable", format!(", n {n_runs}")),
@@ -167,7 +173,9 @@ fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
             (styles.attention, "too few runs to tell", more)
         }
         Steadiness::UnfitTimes => {
-            (styles.attention, "cannot be told", format!(", n {n_runs}: a run took no time"))
+            let is_time = QuantityWords::of(plan).is_time();
+            let why = if is_time { "a run took no time" } else { "a value is not above 0" };
+            (styles.attention, "cannot be told", format!(", n {n_runs}: {why}"))
         }
     };
     let mut lines = String::new();
@@ -257,6 +265,10 @@ mod tests {
         assert!(shown("a", std::iter::empty()).contains("too few runs to tell (needs 20), n 0"));
         let text = shown("a", std::iter::repeat_n(0, 20));
         assert!(text.contains("cannot be told, n 20: a run took no time"), "{text}");
+        assert!(text.contains("Not known of 1 command: the check needs times above 0."), "{text}");
+        let text = shown_values(std::iter::repeat_n(-5.0, 30));
+        assert!(text.contains("cannot be told, n 30: a value is not above 0"), "{text}");
+        assert!(text.contains("the check needs values above 0."), "{text}");
         let text = shown("a", std::iter::repeat_n(7, 20));
         assert!(text.contains("stable, n 20\n") && !text.contains("correlated"), "{text}");
     }

@@ -347,7 +347,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
             )
         }
         NoTest::UnfitNumbers => {
-            "some of the times are zero, or all are equal: no ratio with an error can be told"
+            "some of the numbers are not above zero, or all are equal: no ratio with an error can be told"
                 .into()
         }
     }
