@@ -103,10 +103,10 @@ fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
     let mut ratios: Vec<[String; 4]> = vec![Default::default(); judged.analysis.arms.len()];
     for (comparison, judgement) in judged.pairs() {
         let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
-            (Some(shown), _) => (
-                [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
-                verdict_name(judgement.verdict),
-            ),
+            (Some(shown), _) => {
+                let [lo, hi] = shown.ends();
+                ([Some(shown.ratio), lo, hi], verdict_name(judgement.verdict))
+            }
             (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
             (None, _) => ([None; 3], ""),
         };

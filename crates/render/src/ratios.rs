@@ -19,19 +19,19 @@ pub(crate) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
 }
 
 /// A ratio and its interval: `1.0183 [1.0129, 1.0238]`. Without `+-`, because the interval need not be symmetric and
-/// may have only a lower end.
+/// may have only one end.
 pub fn ratio_and_interval(interval: RatioInterval) -> String {
-    let half = half_width(interval);
-    if !half.is_finite() {
-        let RatioInterval { ratio, lo, .. } = interval;
-        let known = match lo {
-            1.0.. => format!("at least {}", apart(lo, uncertain::fixed(lo, RATIO_DECIMALS))),
-            _ => "no interval".into(),
-        };
-        return format!("{} [{known}]", uncertain::significant(ratio, 3));
-    }
-    let [lo, ratio, hi] = interval_ends(interval);
-    format!("{ratio} [{lo}, {hi}]")
+    let text = |end: f64| apart(end, uncertain::fixed(end, RATIO_DECIMALS));
+    let known = match interval.ends() {
+        [Some(_), Some(_)] => {
+            let [lo, ratio, hi] = interval_ends(interval);
+            return format!("{ratio} [{lo}, {hi}]");
+        }
+        [Some(lo), None] if lo >= 1.0 => format!("at least {}", text(lo)),
+        [None, Some(hi)] if hi <= 1.0 => format!("at most {}", text(hi)),
+        _ => "no interval".into(),
+    };
+    format!("{} [{known}]", uncertain::significant(interval.ratio, 3))
 }
 
 /// Decimals of a ratio of exactly repeating counts.
@@ -156,11 +156,13 @@ mod tests {
     use analysis::exact::repeated;
 
     #[test]
-    fn an_interval_may_have_a_lower_end_only() {
+    fn an_interval_may_have_one_end_only() {
         let text = |lo, hi| ratio_and_interval(RatioInterval { ratio: 1.0412, lo, hi });
         assert_eq!(text(1.0103, f64::INFINITY), "1.04 [at least 1.0103]");
         assert_eq!(text(1.00001, f64::INFINITY), "1.04 [at least 1.00001]");
         assert_eq!(text(0.9, f64::INFINITY), "1.04 [no interval]");
+        assert_eq!(text(0.0, 0.97), "1.04 [at most 0.9700]");
+        assert_eq!(text(0.0, 1.23), "1.04 [no interval]");
         assert_eq!(text(1.01, 1.07), "1.041 [1.010, 1.070]");
     }
 

@@ -183,7 +183,7 @@ fn undecided(
     }
     let quantity = QuantityWords::of(plan);
     let what = format!("cannot tell yet {}", quantity.question(new, old));
-    if !(shown.hi - shown.lo).is_finite() {
+    if shown.ends().contains(&None) {
         return format!("{what}: {} blocks are too few for an interval", paired.n_pairs);
     }
     format!("{what}: {}; {}", quantity.range(new, old, shown), to_decide(paired, plan))

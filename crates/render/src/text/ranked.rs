@@ -101,9 +101,8 @@ pub(crate) fn ratio_and_word(
     match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
-            // An interval wider than this carries no information yet.
-            let is_known = shown.hi - shown.lo < shown.ratio;
-            let ratio = if is_known || judgement.verdict != Verdict::Undecided {
+            let has_interval = !shown.ends().contains(&None);
+            let ratio = if has_interval || judgement.verdict != Verdict::Undecided {
                 tested_ratio(paired, shown)
             } else {
                 "not known yet".into()

@@ -50,6 +50,24 @@ fn the_first_line_is_the_answer_with_its_interval() {
     );
 }
 
+/// One screen must not have an interval and call it not known.
+#[test]
+fn a_wide_interval_is_in_the_table_too() {
+    let record = record(&["old", "new"]);
+    let shown = |lo, hi| {
+        let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(1.24, lo, hi)));
+        brief(&record, &analysis)
+    };
+    let text = shown(0.76, 2.15);
+    assert!(text.contains("1.24 [0.76, 2.15]  undecided"), "{text}");
+    for (lo, hi) in [(0.0, 2.15), (0.76, f64::INFINITY)] {
+        let answer = answer_to(Evidence::Paired(paired(1.24, lo, hi)));
+        assert!(answer.ends_with("60 blocks are too few for an interval"), "{answer}");
+        assert!(shown(lo, hi).contains("not known yet"));
+    }
+}
+
 #[test]
 fn below_the_limit_of_a_gate_nothing_is_open() {
     let mut record = record(&["old", "new"]);
