@@ -44,15 +44,17 @@ pub(super) fn class_and_word(
     }
 }
 
-/// All classes with their words in the order of the page.
-pub(super) const CLASSES: [(&str, &str); 6] = [
-    ("slower", "slower"),
-    ("faster", "faster"),
-    ("undecided", "undecided"),
-    ("within", "not slower"),
-    ("same", "the same"),
-    ("none", "no verdict"),
-];
+/// All classes in the order of the page.
+pub(super) const CLASSES: [&str; 6] = ["slower", "faster", "undecided", "within", "same", "none"];
+
+/// The classes with their words. Only times are slower.
+pub(super) fn class_words(groups: &[GroupContext<'_>]) -> [(&'static str, &'static str); 6] {
+    let quantities = groups.iter().map(|it| QuantityWords::of(&it.judged.record.header.plan));
+    let quantity = quantities.min_by_key(|it| it.is_time()).unwrap_or(QuantityWords::Time);
+    let [slower, faster, not_slower] = quantity.judged_in_lists();
+    let words = [slower, faster, "undecided", not_slower, "the same", "no verdict"];
+    std::array::from_fn(|at| (CLASSES[at], words[at]))
+}
 
 /// The card of a comparison. `place` names the record or benchmark, if the page shows several.
 pub(super) fn card(

@@ -63,7 +63,7 @@ struct IndexVerdict {
 
 impl IndexVerdict {
     fn new(class: &'static str, word: &'static str, ratio: String, key: Option<f64>) -> Self {
-        let place = cards::CLASSES.iter().position(|entry| entry.0 == class);
+        let place = cards::CLASSES.iter().position(|entry| *entry == class);
         let ratio_key = key.map_or_else(String::new, |key| key.to_string());
         Self { class, word, verdict_key: place.unwrap_or(0), ratio, ratio_key }
     }
@@ -101,7 +101,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
     rows.sort_by_key(|row| first[&row.name]);
     let is_used = |(class, _): &(&str, &str)| rows.iter().any(|row| row.verdict.class == *class);
     BenchmarkIndex {
-        classes: cards::CLASSES.into_iter().filter(is_used).collect(),
+        classes: cards::class_words(groups).into_iter().filter(is_used).collect(),
         columns: columns(has_files, has_verdicts, &time_names(groups, n_times)),
         has_files,
         has_verdicts,

@@ -164,7 +164,7 @@ pub(super) fn page(records: &[Judged<'_>], data: &ReportData, title: Option<&str
         title: title.map_or_else(|| default_title(&groups, records.len()), one_line),
         created: created(records),
         tool: records.first().map_or(String::new(), |it| one_line(&it.record.header.tool)),
-        counts: if all.len() > headlines.len() { counts(&all) } else { Vec::new() },
+        counts: if all.len() > headlines.len() { counts(&all, &groups) } else { Vec::new() },
         answers,
         headlines,
         lead_figure: (1..=FOREST_MAX).contains(&n_ratios),
@@ -228,12 +228,15 @@ fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<Verd
     groups.iter().flat_map(of).take(HEADLINES_MAX).collect()
 }
 
-fn counts(all: &[VerdictCard]) -> Vec<(&'static str, &'static str, usize)> {
+fn counts(
+    all: &[VerdictCard],
+    groups: &[GroupContext<'_>],
+) -> Vec<(&'static str, &'static str, usize)> {
     let of = |&(class, word): &(&'static str, &'static str)| {
         let n = all.iter().filter(|card| card.class == class).count();
         (n > 0).then_some((class, word, n))
     };
-    cards::CLASSES.iter().filter_map(of).collect()
+    cards::class_words(groups).iter().filter_map(of).collect()
 }
 
 fn created(records: &[Judged<'_>]) -> String {

@@ -21,13 +21,17 @@ fn page(names: &[&str], title: Option<&str>) -> String {
 
 fn page_of(mut record: Record, title: Option<&str>) -> String {
     record.path = format!("/tmp/{HOSTILE}.swell").into();
+    let n_arms = record.header.plan.arms.len();
     for block in 0..20 {
-        for arm in 0..2 {
+        for arm in (0..).take(n_arms) {
             run(&mut record, arm, Some(block), 1_000_000 + u64::from(arm * 50_000 + block * 7 % 5));
         }
     }
-    let mut analysis = analysis(&record, &[1e6, 1.05e6]);
-    compare(&mut analysis, 1, Evidence::Paired(paired(1.05, 1.04, 1.06)));
+    let t0s = [vec![1e6], vec![1.05e6; n_arms - 1]].concat();
+    let mut analysis = analysis(&record, &t0s);
+    for arm in 1..n_arms {
+        compare(&mut analysis, arm, Evidence::Paired(paired(1.05, 1.04, 1.06)));
+    }
     let judgements = judgements(&record, &analysis);
     let judged = Judged { record: &record, analysis: &analysis, judgements: &judgements };
     let mut out = Vec::new();
@@ -64,6 +68,11 @@ fn a_page_on_memory_has_no_word_of_times() {
     for word in ["own t0", "t0 ×", "noise-free", "slowed", "fastest", "took longer", "less time"] {
         assert!(!html.contains(word), "{word} in {html}");
     }
+    // So many that they are counted.
+    let judgement = JudgementOptions { decide_on: Some(DecideOn::Maxrss), ..Default::default() };
+    let commands = ["a", "b", "c", "d", "e"].map(String::from).into();
+    let html = page_of(from_spec(RunSpec { commands, judgement, ..RunSpec::default() }), None);
+    assert!(html.contains("4 worse") && !html.contains("4 slower"), "{html}");
 }
 
 #[test]
