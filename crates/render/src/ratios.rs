@@ -138,7 +138,7 @@ pub(crate) fn change(ratio: f64) -> String {
 }
 
 /// Ratios that are told in per cent; others are factors.
-const IN_PERCENT: std::ops::Range<f64> = 0.0..2.0;
+const IN_PERCENT: std::ops::Range<f64> = 0.5..2.0;
 
 /// Both ratios of a change that is not uniform.
 pub fn shape_text(shape: UnevenShape) -> String {
@@ -164,6 +164,13 @@ mod tests {
         assert_eq!(text(0.0, 0.97), "1.04 [at most 0.9700]");
         assert_eq!(text(0.0, 1.23), "1.04 [no interval]");
         assert_eq!(text(1.01, 1.07), "1.041 [1.010, 1.070]");
+    }
+
+    #[test]
+    fn two_tiny_ratios_do_not_look_alike() {
+        let shape = UnevenShape { floor: 3.2e-14, typical: 3.33e-14 };
+        let expected = "floor 0.0000000000000320 times, typical 0.0000000000000333 times";
+        assert_eq!(shape_text(shape), format!("not a uniform speed-up: {expected}"));
     }
 
     #[test]
