@@ -65,7 +65,7 @@ impl Results {
     pub fn unread_in_words(&self) -> Vec<String> {
         let shown = self.unread.iter().take(N_UNREAD_SHOWN).map(ToString::to_string);
         let n_more = self.unread.len().saturating_sub(N_UNREAD_SHOWN);
-        let more = (n_more > 0).then(|| format!("{n_more} more benchmarks are left out"));
+        let more = (n_more > 0).then(|| format!("{n_more} more are left out"));
         shown.chain(more).collect()
     }
 

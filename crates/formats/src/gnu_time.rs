@@ -90,7 +90,10 @@ impl TimeLog {
         let elapsed = block.elapsed.as_deref().context("it has no elapsed time");
         match elapsed.and_then(|elapsed| elapsed_ns(elapsed).context(elapsed.to_owned())) {
             Ok(ns) => self.launch(&block, ns),
-            Err(error) => self.results.unread(block.command, block.number, format!("{error:#}")),
+            Err(error) => {
+                let name = format!("a run of {}", block.command);
+                self.results.unread(name, block.number, format!("{error:#}"));
+            }
         }
     }
 
