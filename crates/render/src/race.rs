@@ -162,7 +162,7 @@ impl RacePage<'_> {
     }
 
     fn table(&self, out: &mut String) {
-        let arms = self.arms;
+        let (arms, quantity) = (self.arms, QuantityWords::of(self.plan));
         let is_row = |it: &&ArmStanding| it.to_winner.is_some() || is_first(it);
         let rows: Vec<&ArmStanding> = arms.iter().filter(is_row).take(ROWS_MAX).collect();
         let cell = |ratio: Option<LogRatio>| {
@@ -181,7 +181,7 @@ impl RacePage<'_> {
                 cell(it.to_winner.filter(|_| it.arm != 0 || !has_size)),
                 to_reference,
                 n_blocks.unwrap_or_default(),
-                word(&it.standing).to_owned(),
+                shown_word(&it.standing, quantity).to_owned(),
             ]);
         }
         if is_reference {
@@ -196,7 +196,11 @@ impl RacePage<'_> {
         for it in arms {
             let why = match &it.standing {
                 FinalStanding::Far => {
-                    "took at least 3 times as long as the reference in each run of round 1".into()
+                    let was = match quantity.is_time() {
+                        true => "took at least 3 times as long as",
+                        false => "was at least 3 times worse than",
+                    };
+                    format!("{was} the reference in each run of round 1")
                 }
                 FinalStanding::Failed(why) => {
                     shorten(why.lines().next().unwrap_or_default(), REASON)
@@ -217,15 +221,27 @@ impl RacePage<'_> {
     }
 
     /// A ratio of costs as a ratio of the shown values.
-    pub(super) fn shown(&self, ratio: LogRatio) -> RatioInterval {
-        let interval =
-            RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() };
+    fn shown(&self, ratio: LogRatio) -> RatioInterval {
+        let interval = of_costs(ratio);
         if self.plan.policy.better.is_lower() { interval } else { interval.inverse() }
     }
 }
 
+pub(super) fn of_costs(ratio: LogRatio) -> RatioInterval {
+    RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() }
+}
+
 fn is_first(it: &ArmStanding) -> bool {
     matches!(it.standing, FinalStanding::Winner | FinalStanding::Leader)
+}
+
+/// The word in the table. Only times are slower.
+fn shown_word(standing: &FinalStanding, quantity: QuantityWords) -> &'static str {
+    match standing {
+        FinalStanding::Slower if !quantity.is_time() => "worse",
+        FinalStanding::Far if !quantity.is_time() => "far worse",
+        _ => word(standing),
+    }
 }
 
 pub(super) fn word(standing: &FinalStanding) -> &'static str {

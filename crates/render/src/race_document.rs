@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
-use crate::race::{RacePage, word};
+use crate::race::{RacePage, of_costs, word};
 use search::race::{ArmStanding, FinalStanding, LogRatio};
 
 /// A race at its end.
@@ -80,7 +80,7 @@ pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
     let winner = outcome.winner.map(label);
     let verdict = if outcome.is_confirmed { FinalVerdict::Found } else { FinalVerdict::Undecided };
     let first = page.arms.first().filter(|it| Some(it.arm) == outcome.winner);
-    let size = first.and_then(|it| ratio(page, it.to_reference));
+    let size = first.and_then(|it| ratio(it.to_reference));
     let effect = winner.zip(size).map(|(name, size)| {
         Effect::of_interval(name, label(0), size.ratio, (size.lo, size.hi), policy.alpha)
     });
@@ -110,15 +110,14 @@ fn entry<'a>(page: &'a RacePage<'a>, it: &'a ArmStanding) -> RacedArm<'a> {
         why: if let FinalStanding::Failed(why) = &it.standing { Some(why) } else { None },
         out_after_round: it.out_after,
         stage: it.stage,
-        to_winner: ratio(page, it.to_winner),
-        to_reference: ratio(page, it.to_reference),
+        to_winner: ratio(it.to_winner),
+        to_reference: ratio(it.to_reference),
     }
 }
 
-fn ratio(page: &RacePage<'_>, ratio: Option<LogRatio>) -> Option<RaceRatio> {
+fn ratio(ratio: Option<LogRatio>) -> Option<RaceRatio> {
     let found = ratio?;
-    let shown = page.shown(found);
-    let end = |end: f64| Some(end).filter(|end| end.is_finite());
-    let (lo, hi) = (end(shown.lo), end(shown.hi));
-    Some(RaceRatio { ratio: shown.ratio, lo, hi, n_blocks: found.n_pairs })
+    let costs = of_costs(found);
+    let [lo, hi] = costs.ends();
+    Some(RaceRatio { ratio: costs.ratio, lo, hi, n_blocks: found.n_pairs })
 }

@@ -89,6 +89,23 @@ fn the_winner_and_the_reference_have_one_interval() {
     assert!(text.contains("÷ winner") && !text.contains("÷ reference"), "{text}");
 }
 
+/// A ratio in a document is one of costs, and only times are slower.
+#[test]
+fn the_highest_value_can_win() {
+    let bench = Bench::new();
+    for (name, value) in [("low", 100), ("high", 200)] {
+        bench.script(name, &format!("#!/bin/sh\necho v: $(({value} + $$ % 7))\n"));
+    }
+    let value = ["--value", "v: (.*)", "--value-better", "higher", "--budget", "60s"];
+    let race = [&["race", "-o", "kept"][..], &value, &["./low", "./high"]].concat();
+    let text = bench.stillwell(&race).ends_with(0).stdout;
+    assert!(text.contains("worse") && !text.contains("slower"), "{text}");
+    let found = json(&bench.stillwell(&["race", "--resume", "kept", "--json"]).ends_with(0));
+    let effect = &found["conclusion"]["effects"][0];
+    assert_eq!((&effect["name"], &effect["verdict"]), (&"./high".into(), &"faster".into()));
+    assert!(effect["ratio"].as_f64().unwrap() < 1.0, "{found:#}");
+}
+
 #[test]
 fn a_budget_that_is_too_short_decides_nothing() {
     let bench = Bench::new();
