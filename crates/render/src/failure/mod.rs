@@ -65,11 +65,8 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
                 Hook::Conclude => OptionName::Conclude,
                 Hook::Cleanup | Hook::Validate => OptionName::Cleanup,
             });
-            format!(
-                "the hook {option} {command:?} {}; {kept}{}",
-                exit_in_words(*exit),
-                tail(stderr)
-            )
+            let how = exit_in_words(*exit);
+            format!("the hook {option} {command:?} {how}; {kept}{}", tail(stderr))
         }
         MeasurementFailure::Survivors(left) => format!("{}; {kept}", left_behind(plan, left)),
         MeasurementFailure::Value { arm, why, stderr, .. } => {
