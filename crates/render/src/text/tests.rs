@@ -323,10 +323,7 @@ fn no_test_says_why() {
         assert!(text.contains(expected), "{text}");
     };
     is(too_few(), "a verdict at 99 % needs 8 complete pairs of runs; there are 5");
-    is(
-        Evidence::None { because: NoTest::UnfitNumbers },
-        "numbers are not above zero, or all are equal",
-    );
+    is(Evidence::None { because: NoTest::UnfitNumbers }, "not above zero, or all are equal");
     let ratio = uncertain(1.018, 0.006);
     let unpaired = |because| Evidence::Unpaired { ratio, because, past: None };
     is(unpaired(NoTest::Sequential), "1.0180 +- 0.0060 (an estimate, not a test)");

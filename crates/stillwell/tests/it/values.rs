@@ -39,6 +39,21 @@ fn more_throughput_is_better_only_where_higher_is() {
     assert!(!lower.stdout.contains("slower") && !lower.stdout.contains("faster"), "{lower:#?}");
 }
 
+/// As with a verdict: a ratio above 1 is worse in documents, and the best stands first.
+#[test]
+fn without_a_verdict_the_direction_is_known_too() {
+    let bench = server();
+    let short = ["--value-better", "higher", "-w", "0", "-r", "3", "--json"];
+    let options = [&VALUE[..], &short, &["./server 1000", "./server 1200"]].concat();
+    let document: Value = serde_json::from_str(&bench.run(&options).ends_with(0).stdout).unwrap();
+    let effect = &document["conclusion"]["effects"][0];
+    assert!(effect["ratio"].as_f64().unwrap() < 1.0, "{effect:#}");
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    let row = |name: &str| shown.find(&format!("\n{name}  ")).unwrap();
+    assert!(row("./server 1200") < row("./server 1000"), "{shown}");
+    assert!(shown.contains("about 1."), "{shown}");
+}
+
 #[test]
 fn a_gate_knows_the_direction() {
     let gate = |better: &str| {
