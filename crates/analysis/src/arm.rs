@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::fixture::times;
     use crate::summary::LimitCause;
-    use model::values::DecideOn;
+    use model::values::{DecideOn, ValueUnit};
     use record::fixture;
 
     /// Where no exit status is a failure, no session ends with such a run.
@@ -118,6 +118,7 @@ mod tests {
     fn a_run_without_a_value_does_not_count() {
         let mut record = fixture::record(&["a"]);
         record.header.plan.policy.decide_on = Some(DecideOn::Value);
+        record.header.plan.arms[0].unit = ValueUnit::Count;
         record.rows = Rows::of(record.header.plan.policy.compared());
         for (step, value) in (0..).zip([Some(5.0), None, Some(6.0)]) {
             let mut row = fixture::row(step, 0, Some(step), 1000);
