@@ -1,5 +1,5 @@
-//! Remembers the launcher's current job in memory that outlives it: a killed launcher cannot answer, and the conclude
-//! hook of its step must still run.
+//! Remembers the launcher's current job in memory that outlives it: a killed launcher cannot answer. Its run must end,
+//! and the conclude hook of its step must still run.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,13 @@ use rustix::io::{pread, pwrite};
 
 use host::sys;
 
-/// A file in memory (memfd_create(2)) with the index of the current job. It is empty before the first job.
+/// Place of the current run's process group. It is first, so a batch without a job's index has none.
+const GROUP_AT: u64 = 0;
+/// Place of the current job's index.
+const JOB_AT: u64 = 4;
+
+/// A file in memory (memfd_create(2)) with the current run's process group and the index of the current job. It is empty
+/// before the first job.
 #[derive(Debug)]
 pub(super) struct JobMark(OwnedFd);
 
@@ -39,13 +45,27 @@ impl JobMark {
     }
 
     pub fn set(&self, job: u32) {
-        pwrite(&self.0, &job.to_ne_bytes(), 0).ok();
+        pwrite(&self.0, &job.to_ne_bytes(), JOB_AT).ok();
     }
 
     pub fn get(&self) -> Option<u32> {
-        let mut bytes = [0; size_of::<u32>()];
-        let n_read = pread(&self.0, &mut bytes, 0).ok()?;
-        (n_read == bytes.len()).then(|| u32::from_ne_bytes(bytes))
+        self.read(JOB_AT).map(u32::from_ne_bytes)
+    }
+
+    /// Sets the process group of the current run or hook; 0 when there is none.
+    pub fn set_group(&self, group: i32) {
+        pwrite(&self.0, &group.to_ne_bytes(), GROUP_AT).ok();
+    }
+
+    /// The process group of the current run or hook; 0 if there is none.
+    pub fn group(&self) -> i32 {
+        self.read(GROUP_AT).map_or(0, i32::from_ne_bytes)
+    }
+
+    fn read(&self, at: u64) -> Option<[u8; 4]> {
+        let mut bytes = [0; 4];
+        let n_read = pread(&self.0, &mut bytes, at).ok()?;
+        (n_read == bytes.len()).then_some(bytes)
     }
 }
 
@@ -61,7 +81,9 @@ mod tests {
         mark.set(300);
         assert_eq!(mark.get(), Some(300));
         mark.clear();
-        assert_eq!(mark.get(), None);
+        assert_eq!((mark.get(), mark.group()), (None, 0));
+        mark.set_group(4000);
+        assert_eq!((mark.get(), mark.group()), (None, 4000));
         assert!(JobMark::handed(None).is_none());
         assert!(JobMark::handed(Some(OsStr::new("x"))).is_none());
     }

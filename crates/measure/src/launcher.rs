@@ -332,6 +332,7 @@ impl LauncherLoop {
         is_run: bool,
     ) -> ChildRun {
         let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
+        self.mark.as_ref().inspect(|mark| mark.set_group(launched.pid));
         if !pipes.is_empty() {
             let pidfd = pidfd(launched.pid);
             let pidfd = pidfd.as_ref().map(|pidfd| pidfd.as_fd());
@@ -361,6 +362,8 @@ impl LauncherLoop {
             // Kill everything that the run left behind. Until the child is reaped, no other group has its number.
             sys::signal_group(launched.pid, libc::SIGKILL);
         }
+        // Once the child is reaped, another group may get its number.
+        self.mark.as_ref().inspect(|mark| mark.set_group(0));
         let (exit, mut usage) = copies::end(launched.pid, copies);
         // The terminal stopped the child, which was then killed.
         let exit = stopped_by.map_or(exit, |signal| -signal);

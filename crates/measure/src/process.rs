@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -217,10 +217,8 @@ impl LauncherProcess {
 
     /// Kills a launcher that does not answer, and its run. The reply says in which job it was interrupted.
     fn kill(&mut self, has_runs: bool) -> Result<LauncherReply> {
-        let run = run_of(self.child.id());
         kill_process(Pid::from_child(&self.child), Signal::KILL).ok();
-        run.into_iter().for_each(|group| sys::signal_group(group, libc::SIGKILL));
-        self.child.wait().context("cannot wait for the launcher")?;
+        self.wait_for_end()?;
         ensure!(has_runs, "the launcher did not get ready before it was interrupted");
         Ok(LauncherReply::Done(BatchResult {
             n_done: self.last_job().unwrap_or(0),
@@ -229,8 +227,15 @@ impl LauncherProcess {
         }))
     }
 
-    fn explain_end<T>(&mut self) -> Result<T> {
+    /// Waits for the launcher's end, and ends its run: the kernel kills only the run's first process.
+    fn wait_for_end(&mut self) -> Result<ExitStatus> {
         let status = self.child.wait().context("cannot wait for the launcher")?;
+        self.mark.as_ref().inspect(|mark| sys::signal_group(mark.group(), libc::SIGKILL));
+        Ok(status)
+    }
+
+    fn explain_end<T>(&mut self) -> Result<T> {
+        let status = self.wait_for_end()?;
         let why = match status.signal() {
             Some(libc::SIGKILL) => {
                 ": a command or another program killed it, or the machine ran out of memory"
@@ -242,19 +247,6 @@ impl LauncherProcess {
         };
         bail!("the launcher ended unexpectedly ({status}){why}")
     }
-}
-
-/// The process group of a launcher's current run: each run leads one, in the launcher's session. A process that hooks
-/// left behind may have a session of its own.
-fn run_of(launcher: u32) -> Option<i32> {
-    let host = Host::new("/");
-    let session = Process::read(&host, launcher)?.session;
-    let children = Process::children(&host, &format!("proc/{launcher}/task/{launcher}"))?;
-    let is_run = |pid: &u32| {
-        let process = Process::read(&host, *pid);
-        process.is_some_and(|process| process.group == *pid && process.session == session)
-    };
-    children.into_iter().find(is_run).map(u32::cast_signed)
 }
 
 /// State of a launcher that may be stopped.

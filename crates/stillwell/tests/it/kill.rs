@@ -129,8 +129,9 @@ fn the_conclude_hook_runs_also_without_the_launcher() {
 #[test]
 fn a_run_ends_with_the_launcher() {
     let bench = Bench::new();
-    let (running, session) = start(&bench, &["-N", "sleep 1000"]);
-    wait_until("the run is under way", || session.processes().len() > 1);
+    let (running, session) = start(&bench, &["sleep 1000; true"]);
+    // The launcher, the shell and its child.
+    wait_until("the run is under way", || session.processes().len() > 2);
     send(session.launcher().pid, Signal::KILL);
     running.finish().ends_with(2).says(&["the launcher ended unexpectedly"]);
     session.is_gone();
