@@ -238,6 +238,13 @@ impl<'a> ExecRunner<'a> {
         let origin = origins[done.n_done as usize];
         let step = steps[origin.index];
         let is_due = origin.purpose != JobPurpose::Hook(Hook::Conclude);
+        if tolerance == InterruptTolerance::Once && matches!(stop, BatchStop::Interrupted) {
+            let hook = if is_due { "cleanup" } else { "conclude" };
+            let command = origin.hook;
+            terminal::say(format_args!(
+                "the {hook} hook {command:?} was interrupted, and may not have finished"
+            ));
+        }
         let outcome = match failure_of(self.plan, &step, origin, stop) {
             Some(failure) => Outcome { interrupted, failure: Some(failure) },
             None => Outcome { interrupted: true, failure: None },

@@ -2,6 +2,7 @@
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use stats::Stream;
@@ -66,6 +67,21 @@ fn cleanup_is_not_cut_short_by_one_request() {
     running.finish().ends_with(130);
     assert_eq!(bench.read("log"), "begun\nfinished\n");
     assert_eq!(bench.record().end(), Some("interrupted"));
+}
+
+#[test]
+fn a_cleanup_that_is_cut_short_is_told() {
+    let bench = Bench::new();
+    let cleanup = "echo begun >> log; sleep 1000; echo finished >> log";
+    let running = bench.start(&["-r", "3", "-c", cleanup, "true"]);
+    wait_until("the cleanup is under way", || bench.read("log").contains("begun"));
+    // The kernel joins equal signals that wait, so each has to be taken before the next.
+    running.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::TERM);
+    let ran = running.finish().ends_with(130);
+    ran.says(&["the cleanup hook", "was interrupted, and may not have finished"]);
+    assert_eq!(bench.read("log"), "begun\n");
 }
 
 #[test]
