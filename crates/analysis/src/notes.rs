@@ -5,6 +5,7 @@ use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
+use crate::quiet::PROBES_MIN;
 use crate::sliced::notes_on_slices;
 use crate::steadiness;
 use crate::summary::ArmSummary;
@@ -33,7 +34,10 @@ pub fn notes(
     let neighbours = neighbours.filter(|_| compares_times(&record.header.plan));
     if let Some(slices) = &record.slices {
         notes.extend(notes_on_slices(record, slices, arms));
-        notes.extend(neighbours.and_then(on_the_core));
+        // Fewer do not make t0 a limit, which the note would contradict.
+        let n_probes_min = PROBES_MIN * record.header.plan.arms.len();
+        let probed = neighbours.filter(|it| it.n_probes >= n_probes_min);
+        notes.extend(probed.and_then(on_the_core));
         notes.extend(load(record));
         notes.extend(warmups(record, comparisons));
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));

@@ -13,7 +13,7 @@ const SLICES_MIN: usize = 3;
 /// Fewest processes with a value: they are the windows for the error of t0, and average the luck of the layout.
 const PROCESSES_MIN: usize = 10;
 /// Fewest probes that tell whether an arm's core was mostly shared.
-const PROBES_MIN: usize = 20;
+pub(super) const PROBES_MIN: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct QuietSlices {
@@ -100,7 +100,9 @@ impl QuietSlices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Finding;
     use crate::launches::gather;
+    use crate::neighbours::Neighbours;
     use model::values::metric::Metric;
     use record::Row;
     use record::fixture::record;
@@ -164,6 +166,17 @@ mod tests {
         // Also in a single process of 24 slices, as timeit has them.
         assert!(QuietSlices::of(&sliced(4, |_, at| at > 1)).unwrap().is_mostly_shared(0));
         assert!(!QuietSlices::of(&sliced(3, |_, at| at > 1)).unwrap().is_mostly_shared(0));
+    }
+
+    /// A note that the core was busy would contradict a t0 that is no limit.
+    #[test]
+    fn a_note_takes_as_many_probes_as_a_limit() {
+        let has_note = |n_processes: u32| {
+            let record = sliced(n_processes, |_, at| at > 1);
+            let notes = crate::notes::notes(&record, &[], &[], None, Neighbours::of(&record));
+            notes.iter().any(|note| matches!(note.finding, Finding::Neighbours(_)))
+        };
+        assert_eq!([3, 4].map(has_note), [false, true]);
     }
 
     #[test]
