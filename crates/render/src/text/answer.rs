@@ -289,6 +289,11 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     if n >= NINE_OF_TEN_MIN {
         write!(spread, ", nine of ten at {than} {}", unit.label(&time(nine))).ok();
     }
+    // The answer is of processes, whose means contain their slow slices.
+    let is_of_processes = arm.sliced.is_some() && rate.is_none() && compares_times(page.plan);
+    if is_of_processes && times.t0.value > times.median.value {
+        write!(spread, "; the time above is of whole processes, slow {runs} included").ok();
+    }
     Some(match lost_share(page, arm) {
         Some(share) => {
             format!(

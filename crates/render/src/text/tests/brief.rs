@@ -1,6 +1,7 @@
 //! The brief summary: the answer, the table and the notes.
 
 use super::*;
+use analysis::SliceSummary;
 use record::plan::InstructionCounter;
 use record::plan::suite::SuiteMembership;
 
@@ -22,6 +23,30 @@ fn a_lone_variant_has_the_name_of_its_benchmark() {
         Some(SuiteMembership { name, benchmark, family: 0, is_gate: false, has_suspects: false });
     let text = brief(&record, &analysis(&record, &[12.3e6]));
     assert!(text.starts_with("hashing takes "), "{text}");
+}
+
+/// Half of the slices took less than the mean of any process: a few slow ones are in each.
+#[test]
+fn a_time_above_the_median_of_its_slices_says_why() {
+    let record = record(&["only"]);
+    let told = |median: f64| {
+        let mut analysis = analysis(&record, &[5.0e6]);
+        let arm = &mut analysis.arms[0];
+        arm.sliced = Some(SliceSummary {
+            n_slices: 48,
+            loops: 1,
+            cpu: None,
+            wait_share: None,
+            empty_loop_ns: None,
+            counters: Vec::new(),
+            is_empty_loop_off: false,
+            core: None,
+        });
+        arm.times.as_mut().unwrap().median.value = median;
+        let text = brief(&record, &analysis).replace('\n', " ");
+        text.contains("the time above is of whole processes, slow values included")
+    };
+    assert_eq!([4.9e6, 5.1e6].map(told), [true, false]);
 }
 
 #[test]
