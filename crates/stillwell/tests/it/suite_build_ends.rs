@@ -14,7 +14,8 @@ fn endless(bench: &Bench, before: &str) -> (Running, Process) {
     );
     bench.write("suite.toml", &text);
     let mut command = bench.command(STILLWELL);
-    command.args(["bench", "suite.toml", "-o", "out"]);
+    std::fs::create_dir(bench.path("tmp")).unwrap();
+    command.env("TMPDIR", bench.path("tmp")).args(["bench", "suite.toml", "-o", "out"]);
     let running = bench.spawn(command);
     wait_until("the build", || bench.path("pid").exists());
     (running, Process::of(bench.read("pid").trim().parse().unwrap()).unwrap())
@@ -26,6 +27,7 @@ fn a_build_ends_with_the_program_that_wanted_it() {
     let (running, build) = endless(&bench, "");
     running.signal(Signal::KILL);
     wait_until("the end of the build", || !build.is_alive());
+    assert_eq!(std::fs::read_dir(bench.path("tmp")).unwrap().count(), 0);
 }
 
 #[test]

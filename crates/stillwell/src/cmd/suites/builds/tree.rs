@@ -6,10 +6,11 @@ use std::fs;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
 
 use crate::cmd::suites::builds::BuildFailure;
 use crate::cmd::suites::builds::builder::Builder;
@@ -159,21 +160,13 @@ impl BuildTree<'_> {
             without_place_of_git(&mut command);
         }
         command.envs(environment_of(self.variant));
-        // The build may run as another user, who has to find the compilers.
-        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        let compilers = tempfile::Builder::new().permissions(readable).tempdir();
-        let compilers = compilers.context("cannot make a directory for compilers")?;
-        if let Some(number) = self.number {
-            let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
-            command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
-            let links = path.join(LINKS);
-            fs::remove_file(&links).ok();
-            command.env(CompilerWrappers::LOG, links);
-        }
+        let compilers = self.number.map(|number| wrap_compilers(&mut command, number, path));
+        let compilers = compilers.transpose()?;
         let mut log = tempfile::tempfile().context("cannot make a file for what a build says")?;
         let to_log = || log.try_clone().context("cannot make a file for what a build says");
         command.stdout(to_log()?).stderr(to_log()?).process_group(0);
         let status = self.builder.wait(&mut command.spawn().context("cannot execute sh")?)?;
+        drop(compilers);
         if status.success() {
             return Ok(());
         }
@@ -195,6 +188,20 @@ impl BuildTree<'_> {
         );
         Err(BuildFailure(text).into())
     }
+}
+
+/// Puts wrappers of the compilers into a build's `PATH`. They are removed when the result is dropped.
+fn wrap_compilers(command: &mut Command, number: u32, path: &Path) -> Result<TempDir> {
+    // The build may run as another user, who has to find the compilers.
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let compilers = tempfile::Builder::new().permissions(readable).tempdir();
+    let compilers = compilers.context("cannot make a directory for compilers")?;
+    let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
+    command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
+    let links = path.join(LINKS);
+    fs::remove_file(&links).ok();
+    command.env(CompilerWrappers::LOG, links);
+    Ok(compilers)
 }
 
 /// Whether a link of this build could have another order.
