@@ -131,14 +131,10 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             break;
         }
         let told = page::step(search.graph(), &step);
-        let observed = observe(&mut measurer, &state, &search, &step);
+        let mut lines = Vec::new();
+        let observed = observe(&mut measurer, &state, &search, &step, &mut lines);
         let is_interrupted = interrupt.take();
-        let lines = match observed {
-            Ok(lines) => lines,
-            Err(Unmeasured::Failed(error)) if !is_interrupted => return Err(error),
-            // A terminal sends ^C to git as well.
-            Err(_) => return interrupted(&state.directory, &search, answer),
-        };
+        // Also those before an error: a build counts, whatever ends the step after it.
         for line in lines {
             // It also goes to a program that is being listed, whose failure then says nothing about the commit.
             if is_interrupted && matches!(line.observation, Observation::Failed { .. }) {
@@ -152,8 +148,11 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             search.take(&line.observation);
             state.keep(line)?;
         }
-        if is_interrupted {
-            return interrupted(&state.directory, &search, answer);
+        match observed {
+            Ok(()) if !is_interrupted => {}
+            Err(Unmeasured::Failed(error)) if !is_interrupted => return Err(error),
+            // A terminal sends ^C to git as well.
+            _ => return interrupted(&state.directory, &search, answer),
         }
     }
     drop(interrupt);
@@ -217,20 +216,21 @@ fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -
     Ok(exit_code::INTERRUPTED)
 }
 
-/// Takes a step: builds what it needs, then measures. Errors: ^C came, an end of the search cannot be
-/// measured, or the verb itself failed.
+/// Takes a step: builds what it needs, then measures. What it has observed is in `lines`, also after an error. Errors: ^C
+/// came, an end of the search cannot be measured, or the verb itself failed.
 fn observe(
     measurer: &mut BisectMeasurer<'_>,
     state: &BisectState,
     search: &BisectSearch,
     step: &SearchStep,
-) -> Result<Vec<ObservedLine>, Unmeasured> {
+    lines: &mut Vec<ObservedLine>,
+) -> Result<(), Unmeasured> {
     if let SearchStep::Layouts { base, head, alpha } = *step {
-        return layouts::observe(measurer, state, search, base, head, alpha);
+        lines.extend(layouts::observe(measurer, state, search, base, head, alpha)?);
+        return Ok(());
     }
-    let Some((arms, alpha)) = step.compared() else { return Ok(Vec::new()) };
+    let Some((arms, alpha)) = step.compared() else { return Ok(()) };
     let commits = search.graph().commits();
-    let mut lines = Vec::new();
     let mut add = |observation, record| lines.push(ObservedLine { observation, record });
     let ends = [search.good, search.bad];
     let failed = |commit: usize, why: String| {
@@ -250,7 +250,7 @@ fn observe(
             Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
             Err(Unmeasured::Program(_, why)) => {
                 add(failed(commit, why)?, None);
-                return Ok(lines);
+                return Ok(());
             }
             Err(why) => return Err(why),
         }
@@ -264,7 +264,7 @@ fn observe(
         Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
         Err(why) => return Err(why),
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// One step of `git bisect run`: HEAD with both ends in the same blocks.
