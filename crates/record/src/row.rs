@@ -214,23 +214,21 @@ impl Layout {
         row.value = value;
         for (index, cell) in self.cells.iter().enumerate() {
             if let CellKind::Metric(metric) = cell {
-                row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
+                let cell = cells[FIXED_COLUMNS.len() + index];
+                row.set(*metric, in_range(cell, metric.info().column)?);
             }
         }
         Ok(row)
     }
 }
 
+fn in_range<T: TryFrom<i64>>(cell: Option<i64>, column: &str) -> Result<Option<T>, String> {
+    let refused = |value| format!("column {column}: {value} is out of range");
+    cell.map(|value| T::try_from(value).map_err(|_| refused(value))).transpose()
+}
+
 fn optional<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<Option<T>, String> {
-    let column = FIXED_COLUMNS.get(index).copied();
-    cells[index]
-        .map(|value| {
-            T::try_from(value).map_err(|_| {
-                let column = column.map_or_else(|| format!("{index}"), String::from);
-                format!("column {column}: {value} is out of range")
-            })
-        })
-        .transpose()
+    in_range(cells[index], FIXED_COLUMNS[index])
 }
 
 fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, String> {
@@ -325,6 +323,7 @@ mod tests {
         check_error("[1,2]", "2 cells in a record of 10 columns");
         check_error("[null,1,null,5,null,0,0,1,1,1]", "column step is null");
         check_error("[-1,1,null,5,null,0,0,1,1,1]", "column step: -1 is out of range");
+        check_error("[1,1,null,5,null,0,0,-1,1,1]", "column wall_ns: -1 is out of range");
         check_error("[1,1,null,5,null,0,0,1,1.5,1]", "1.5");
         check_error("[1,1,null,5", "EOF");
     }
