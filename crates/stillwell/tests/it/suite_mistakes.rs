@@ -80,6 +80,17 @@ fn mistakes_have_their_place() {
     assert!(!names.iter().any(|name| name.ends_with(|it: char| it.is_ascii_digit())), "{names:?}");
 }
 
+#[test]
+fn a_rule_of_values_that_is_wrong_has_its_place() {
+    let bench = Bench::new();
+    for (key, place) in [("value = \"(\"", "4:9"), ("value_json = \"x\"", "4:14")] {
+        let text = format!("[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n{key}\n");
+        bench.write("suite.toml", &text);
+        let ran = bench.stillwell(&["bench", "suite.toml"]).ends_with(2);
+        ran.says(&[&format!("suite.toml:{place}: the benchmark \"a\": `value")]);
+    }
+}
+
 /// A terminal would obey control characters in a name.
 #[test]
 fn names_are_shown_with_nothing_in_them_that_a_terminal_obeys() {

@@ -14,8 +14,13 @@ const SIMILAR: f64 = 0.8;
 /// Parses a suite file. Errors: the first mistake, with its place.
 pub fn parse(file: Text<'_>) -> Result<SuiteFile, Prose> {
     let mut suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
-        let message = error.message().trim().replace('\n', ", ");
-        file.mistake(&error.span().unwrap_or(0..0), with_suggestion(&message))
+        let span = error.span().unwrap_or(0..0);
+        let mut message = error.message().trim().replace('\n', ", ");
+        if message == "duplicate key" {
+            let key = file.text.get(span.clone()).unwrap_or_default();
+            message = format!("the key `{key}` is there twice");
+        }
+        file.mistake(&span, with_suggestion(&message))
     })?;
     // Keep numbers as written (1.0, 1e3): programs get this spelling.
     let matrices = suite.benchmarks.iter_mut().flat_map(|benchmark| benchmark.matrix.values_mut());
@@ -79,6 +84,9 @@ fn wrong_with_variant(variant: &Variant) -> Option<Flaw> {
 fn with_suggestion(message: &str) -> String {
     if message == "invalid type: map, expected a sequence" {
         return "this is a list: [[benchmark]] and [[variant]] have two brackets".into();
+    }
+    if let Some((found, _)) = message.split_once("expected struct ") {
+        return format!("{found}expected a table");
     }
     for (what, called) in [("field", "key"), ("variant", "value")] {
         let Some((_, rest)) = message.split_once(&format!("unknown {what} `")) else { continue };

@@ -69,6 +69,8 @@ fn mistakes_are_where_they_are() {
         &variant("build = { command = \"x\", builds = 2 }"),
         "3:35: `builds` goes with link_order = \"random\"",
     );
+    check(&variant("build = \"x\""), "3:9: invalid type: string \"x\", expected a table");
+    check(&variant("name = \"w\""), "3:1: the key `name` is there twice");
     check(&variant("repository = \"x\""), "3:1: `repository` goes with `revision`");
     check(&variant("python = \"'x\""), "3:10: \"'x\": missing closing quote");
     check(&variant("[[variant]]\nname = \"v\""), "4:8: there are two variants \"v\"");

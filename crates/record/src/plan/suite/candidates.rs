@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
+use crate::plan::value::ValueRule;
 use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
 use host::Git;
@@ -83,6 +84,18 @@ impl Candidate {
             BenchmarkKind::Statements(_) => "statement",
             BenchmarkKind::Programs { .. } => "program",
         }
+    }
+
+    /// The key in whose value this error is; `None` if no single key is at fault.
+    pub fn key_of(&self, error: &anyhow::Error) -> Option<&'static str> {
+        if error.is::<shell_words::ParseError>() {
+            return Some(self.key());
+        }
+        let BenchmarkKind::Commands(spec) = &self.kind else { return None };
+        let options = &spec.process.execution.value;
+        let why = ValueRule::of(options).err()?;
+        let key = if options.value.is_some() { "value" } else { "value_json" };
+        (in_prose(&why) == in_prose(error)).then_some(key)
     }
 
     /// The full name of a program's benchmark.

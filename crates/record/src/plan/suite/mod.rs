@@ -117,10 +117,7 @@ pub fn decide_suite(
                 name => format!("the benchmark {name:?}"),
             };
             let what = prose![(whose + ": ")(in_prose(&error))];
-            match error.downcast_ref::<shell_words::ParseError>() {
-                Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
-                None => wrong(Flaw::whole(what)),
-            }
+            wrong(Flaw::value(candidate.key_of(&error).as_slice(), what))
         })?;
         for (name, plan) in decided {
             ensure!(
