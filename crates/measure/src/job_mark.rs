@@ -63,7 +63,7 @@ impl JobMark {
     }
 
     fn read(&self, at: u64) -> Option<[u8; 4]> {
-        let mut bytes = [0; 4];
+        let mut bytes = [0_u8; 4];
         let n_read = pread(&self.0, &mut bytes, at).ok()?;
         (n_read == bytes.len()).then_some(bytes)
     }

@@ -12,9 +12,12 @@ use record::schedule::{Schedule, n_blocks};
 use record::{EndReason, Record};
 use render::budget::short_budget;
 
-/// Adds the place of the runs to an error during the session. Removes a record without runs.
+/// Adds the place of the runs to an error during the session. Removes a record without runs of the user's commands.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
-    if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
+    let has_runs = |Record { header, rows, .. }: Record| {
+        (0..rows.len()).any(|index| !header.plan.arms[rows.arm(index)].role.is_control())
+    };
+    if Record::read(path).is_ok_and(|record| !has_runs(record)) {
         std::fs::remove_file(path).ok();
         return error;
     }

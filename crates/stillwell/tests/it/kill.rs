@@ -136,3 +136,16 @@ fn a_run_ends_with_the_launcher() {
     running.finish().ends_with(2).says(&["the launcher ended unexpectedly"]);
     session.is_gone();
 }
+
+/// With this seed the empty shell, which is subtracted, runs first.
+#[test]
+fn a_run_of_the_empty_shell_is_no_finished_run() {
+    let bench = Bench::new();
+    let (running, session) = start(&bench, &["--seed", "3", "echo run >> log; sleep 1000; true"]);
+    wait_until("the run is under way", || bench.read("log").contains("run"));
+    assert_eq!(bench.n_rows(), 1);
+    send(session.launcher().pid, Signal::KILL);
+    let ran = running.finish().ends_with(2).says(&["the launcher ended unexpectedly"]);
+    assert!(!ran.stderr.contains("had finished"), "{ran:#?}");
+    assert!(!bench.path("r.swell").exists());
+}
