@@ -290,8 +290,8 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
         write!(spread, ", nine of ten at {than} {}", unit.label(&time(nine))).ok();
     }
     // The answer is of processes, whose means contain their slow slices.
-    let is_of_processes = arm.sliced.is_some() && rate.is_none() && compares_times(page.plan);
-    if is_of_processes && times.t0.value > times.median.value {
+    let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
+    if arm.sliced.is_some() && has_t0 && times.t0.value > times.median.value {
         write!(spread, "; the time above is of whole processes, slow {runs} included").ok();
     }
     Some(match lost_share(page, arm) {
