@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Error};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::suites::{self, BuildInterrupted};
+use crate::cmd::suites;
 use crate::session::SessionEnd;
 use measure::{Hook, MeasurementFailure};
 use model::spec::suite::Variant;
@@ -38,7 +38,7 @@ pub fn built(variant: &Variant, top: &Path) -> Result<(BuiltRevision, bool), Unm
     let built = suites::built(std::slice::from_ref(variant), top);
     let mut built = built.map_err(|error| match suites::build_failure(&error) {
         Some(why) => Unmeasured::Program(0, why),
-        None if error.is::<BuildInterrupted>() => Unmeasured::Interrupted,
+        None if ErrorCode::of(&error) == ErrorCode::Interrupted => Unmeasured::Interrupted,
         None => Unmeasured::Failed(error),
     })?;
     let built = built.pop().context("the variant was not built")?;

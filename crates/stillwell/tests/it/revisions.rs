@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::bench::{Bench, Ran, STILLWELL, skipped};
+use rustix::process::Signal;
+
+use crate::bench::{Bench, Ran, STILLWELL, skipped, wait_until};
 use crate::suite_builds::commit;
 
 /// A repository with three commits of a script in a directory, which writes where it runs to `log`; `None` without git.
@@ -83,6 +85,22 @@ fn a_command_runs_in_the_build_of_each_revision() {
     // The next session finds the builds.
     let ran = below(&bench, &["run", "--revisions", "HEAD,HEAD~1", "--build", BUILD, "-r1", SAY]);
     assert!(!ran.ends_with(0).stderr.contains("building"));
+}
+
+#[test]
+fn an_interrupt_during_a_build_is_no_failure() {
+    let Some(bench) = repository() else { return };
+    let build = format!("touch {}; exec sleep 1000", bench.path("begun").display());
+    for verb in ["run", "timeit"] {
+        let mut command = bench.command(STILLWELL);
+        command.args([verb, "--json", "--revisions", "HEAD~1,HEAD", "--build", &build, "1"]);
+        let running = bench.spawn(command);
+        wait_until("the build", || bench.path("begun").exists());
+        running.signal(Signal::INT);
+        let ran = running.finish().ends_with(130).says(&["interrupted before anything"]);
+        assert!(ran.stdout.contains("\"code\": \"interrupted\""), "{ran:#?}");
+        std::fs::remove_file(bench.path("begun")).unwrap();
+    }
 }
 
 #[test]

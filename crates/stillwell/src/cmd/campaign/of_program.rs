@@ -15,6 +15,7 @@ use model::spec::BenchVerb;
 use model::values::TimeSpan;
 use record::plan::programs::{ProgramBenchmark, names, programs};
 use record::plan::{Arm, Terms, across};
+use render::document::ErrorCode;
 use search::campaign::Program;
 
 /// The deciding benchmarks, as the original program lists them; none without `--program`. Errors: the program cannot be
@@ -31,7 +32,7 @@ pub(super) fn benchmarks(
     match measurer.build("beginning", original) {
         Ok(runnable) => names(&options.new.only, &[runnable.listed]),
         Err(Unmeasured::Program(_, why)) => bail!("{why}"),
-        Err(Unmeasured::Interrupted) => bail!("interrupted"),
+        Err(Unmeasured::Interrupted) => Err(ErrorCode::Interrupted.error("interrupted".into())),
         Err(Unmeasured::Failed(error)) => Err(error),
     }
 }

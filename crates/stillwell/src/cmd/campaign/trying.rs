@@ -288,7 +288,7 @@ pub(super) fn built(
     match measurer.build(name, program) {
         Ok(runnable) => Ok(runnable),
         Err(Unmeasured::Program(_, why)) => bail!("the {name} program cannot be built: {why}"),
-        Err(Unmeasured::Interrupted) => bail!("interrupted"),
+        Err(Unmeasured::Interrupted) => Err(ErrorCode::Interrupted.error("interrupted".into())),
         Err(Unmeasured::Failed(error)) => Err(error),
     }
 }

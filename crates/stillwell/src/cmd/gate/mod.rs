@@ -20,7 +20,6 @@ use anyhow::{Context as _, Error, Result};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
-use crate::cmd::suites::BuildInterrupted;
 use analysis::verdict::GateAnswer;
 use host::terminal;
 use measure::clock::monotonic_ns;
@@ -31,6 +30,7 @@ use record::Readers;
 use record::plan::defaults;
 use render::budget::short_budget_of_gate;
 use render::closing::{failed_benchmarks, uncounted_benchmarks};
+use render::document::ErrorCode;
 use render::gate_result::GateResult;
 use render::{gate_document, pull_request};
 
@@ -59,7 +59,7 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         Ok((trees, changes))
     });
     let (trees, mut changes) = match trees_and_changes {
-        Err(error) if error.is::<BuildInterrupted>() => {
+        Err(error) if ErrorCode::of(&error) == ErrorCode::Interrupted => {
             terminal::say(error);
             return Ok(exit_code::INTERRUPTED);
         }

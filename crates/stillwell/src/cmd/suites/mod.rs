@@ -34,7 +34,7 @@ use record::{self, Readers, SuiteManifest};
 use render::failure::worker::explain as explain_worker;
 use render::remedies::Audience;
 
-pub use variants::{BuildInterrupted, build_failure, built, built_here, from_here};
+pub use variants::{build_failure, built, built_here, from_here};
 
 use builds::{Builder, VariantError};
 use variants::{arms, revisions};

@@ -11,6 +11,7 @@ use model::spec::RevisionOptions;
 use model::spec::suite::{Build, SuiteFile, SuiteItem, Variant};
 use model::spec::workers::NamedPrefix;
 use record::plan::suite::VariantBuild;
+use render::document::ErrorCode;
 
 /// Checks out and builds variants in this directory. Errors: a revision is unknown, a build fails, or ^C came.
 pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>> {
@@ -18,7 +19,8 @@ pub fn built(variants: &[Variant], directory: &Path) -> Result<Vec<VariantBuild>
     let built = |variant: &Variant| {
         let built = builds::variant(variant, directory, &builder, true);
         if builder.was_interrupted() {
-            return Err(BuildInterrupted.into());
+            let text = "interrupted before anything was measured";
+            return Err(ErrorCode::Interrupted.error(text.into()));
         }
         built.map_err(|VariantError { error, .. }| error)
     };
@@ -34,18 +36,6 @@ pub fn built_here(variants: &[Variant]) -> Result<Vec<VariantBuild>> {
 pub fn build_failure(error: &anyhow::Error) -> Option<String> {
     error.downcast_ref::<BuildFailure>().map(ToString::to_string)
 }
-
-/// ^C or SIGTERM came before the builds were there.
-#[derive(Debug)]
-pub struct BuildInterrupted;
-
-impl std::fmt::Display for BuildInterrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted before anything was measured")
-    }
-}
-
-impl std::error::Error for BuildInterrupted {}
 
 /// A variant for each named revision, with the settings of the file's only variant.
 pub(super) fn revisions(
