@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::output_file::{NamedFile, check_path};
+use crate::cmd::output_file::{NamedFile, check_path, write_all};
 use crate::session::{Guard, Opening, Screen, Session, SessionEnd};
 use host::{Survey, invoking_user, terminal};
 use model::spec::RunSpec;
@@ -129,10 +129,10 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     let kept = || format!("the runs are in {}", path.display());
     let printed = if is_text { presentation.print(&assessment) } else { Ok(()) };
     if has_runs {
-        exports::write(&output.exports, &assessment).with_context(kept)?;
-        if let Some(path) = pyperf.and_then(|pyperf| pyperf.append.as_deref()) {
-            exports::append(path, &assessment).with_context(kept)?;
-        }
+        let append = pyperf.and_then(|pyperf| pyperf.append.as_deref());
+        let appended = append.map(|path| exports::append(path, &assessment));
+        let written = [exports::write(&output.exports, &assessment)].into_iter().chain(appended);
+        write_all(written).with_context(kept)?;
     }
     // Without a terminal the exports are written nevertheless.
     printed.with_context(kept)?;

@@ -8,7 +8,7 @@ use clap::ValueEnum as _;
 use formats::{Detail, FileFormat, ResultUnit, edit};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_one};
+use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_all, write_one};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
 use host::terminal;
@@ -99,14 +99,13 @@ pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
     Ok(options)
 }
 
-/// Writes all requested exports. Errors: about the first file that cannot be written.
+/// Writes all requested exports.
 pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
-    for (option, path, export) in wanted(options)? {
+    write_all(wanted(options)?.into_iter().map(|(option, path, export)| {
         let shown = path.display();
         write_one(path, |to| export(assessment, to))
-            .with_context(|| format!("{option} {shown}: cannot write"))?;
-    }
-    Ok(())
+            .with_context(|| format!("{option} {shown}: cannot write"))
+    }))
 }
 
 /// The writer of a format only for sessions.

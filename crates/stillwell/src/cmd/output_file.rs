@@ -15,6 +15,7 @@ use flate2::write::GzEncoder;
 use host::sys::has_files_of_another;
 use host::user_files::{directory_of, in_the_way, open_to_read};
 use host::{UserDirectory, invoking_user, terminal};
+use model::words::in_words;
 use record::START;
 
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
@@ -89,6 +90,14 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
         });
     }
     write_plain(path, export)
+}
+
+/// Writes all of these files: an unwritable one does not prevent the others. Returns the first error, and says the others.
+pub fn write_all(written: impl IntoIterator<Item = Result<()>>) -> Result<()> {
+    let mut errors = written.into_iter().filter_map(Result::err);
+    let first = errors.next();
+    errors.for_each(|error| terminal::say(in_words(&error)));
+    first.map_or(Ok(()), Err)
 }
 
 /// Writes a file that must not exist yet.

@@ -158,6 +158,17 @@ fn a_bad_export_does_not_hide_the_result() {
     );
 }
 
+#[test]
+fn a_bad_export_does_not_prevent_the_others() {
+    let bench = Bench::new();
+    let bad = ["--export-csv", "/dev/full", "--export-json", "/dev/full"];
+    let good = ["--report", "r.html", "--export", "json", "r.json"];
+    let ran = bench.run(&[&bad[..], &good, &["-w", "0", "-r", "3", "true"]].concat());
+    let both = ["--export-csv /dev/full: cannot write", "--export-json /dev/full: cannot write"];
+    ran.ends_with(2).says(&both);
+    assert!(bench.path("r.html").exists() && bench.path("r.json").exists());
+}
+
 /// The long options in a help text.
 fn long_options(help: &str) -> Vec<String> {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Error, Result};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
+use crate::cmd::output_file::{check_distinct, check_path, named, write_all, write_one};
 use crate::cmd::print::print;
 use analysis::verdict::GateAnswer;
 use host::terminal;
@@ -258,7 +258,6 @@ fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
 
 fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
     let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
-    // An unwritable file does not prevent the others.
     let written = [
         verb.markdown.as_ref().map(|path| {
             write_one(path, |to| Ok(to.write_all(pull_request::markdown(result).as_bytes())?))
@@ -270,11 +269,10 @@ fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
             .as_ref()
             .map(|path| write_one(path, |mut to| Ok(gate_document::write(&mut to, result)?))),
     ];
-    for ((option, path), written) in files.into_iter().zip(written) {
-        let shown = path.as_ref().map_or_else(String::new, |path| path.display().to_string());
-        written.unwrap_or(Ok(())).with_context(|| format!("{option}: cannot write {shown}"))?;
-    }
-    Ok(())
+    write_all(files.into_iter().zip(written).filter_map(|((option, path), written)| {
+        let shown = path.as_ref()?.display();
+        Some(written?.with_context(|| format!("{option}: cannot write {shown}")))
+    }))
 }
 
 fn fail_on(verb: &GateVerb) -> FailOn {
