@@ -13,8 +13,8 @@ const UNCOUNTED: &str = "Instructions not counted";
 /// Most rows of the first table; the folded table has all.
 const ROWS_MAX: usize = 30;
 
-/// Remarks for the terminal that the suite's summary does not have.
-pub fn remarks(result: &GateResult<'_>) -> String {
+/// Remarks for the terminal that the suite's summary does not have. `exit_code`: also of a gate with an unwritable file.
+pub fn remarks(result: &GateResult<'_>, exit_code: u8) -> String {
     let mut out = String::new();
     for (heading, names) in result.lists().into_iter().filter(|(_, names)| !names.is_empty()) {
         let names: Vec<String> = names.iter().map(|name| one_line(name)).collect();
@@ -33,7 +33,7 @@ pub fn remarks(result: &GateResult<'_>) -> String {
     if let Some(text) = result.short_budget {
         wrap(&mut out, "too short: ", 6, text);
     }
-    let (word, code) = (result.word(), result.code);
+    let word = result.word();
     let by = if !result.failing.is_empty() {
         "a program or a benchmark fails".into()
     } else if result.measured.is_some() && word == "error" {
@@ -45,7 +45,7 @@ pub fn remarks(result: &GateResult<'_>) -> String {
     } else {
         last_words(result, &rows)
     };
-    out + &log_line(&format!("gate: {word}: {by}, exit code {code}"))
+    out + &log_line(&format!("gate: {word}: {by}, exit code {exit_code}"))
 }
 
 /// The deciding benchmark and its change.
@@ -246,7 +246,7 @@ mod tests {
             text.starts_with("### Benchmarks: pass\n\nNothing was measured: the program is"),
             "{text}"
         );
-        assert!(remarks(&gate).ends_with("gate: pass: nothing was measured, exit code 0\n"));
+        assert!(remarks(&gate, 0).ends_with("gate: pass: nothing was measured, exit code 0\n"));
     }
 
     /// The last lines of a gate with 20 %, a ratio of about 1, and a mean below `mean_hi`.
@@ -260,7 +260,7 @@ mod tests {
         let measured =
             Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
         let empty = GateResult::empty(["old", "new"], FailOn::slower(20.0));
-        remarks(&GateResult { code: 3, measured, unmeasured, ..empty })
+        remarks(&GateResult { code: 3, measured, unmeasured, ..empty }, 3)
     }
 
     #[test]
@@ -292,7 +292,8 @@ mod tests {
         let meaning = "| 1.1 exactly in 3 counts | **executes 10 % more instructions** |";
         assert!(text.contains(meaning), "{text}");
         let said = "executes 10 % more instructions, ratio 1.1 exactly in 3 counts";
-        assert!(remarks(&result).contains(said), "{}", remarks(&result));
+        let remarks = remarks(&result, 2);
+        assert!(remarks.contains(said) && remarks.ends_with(", exit code 2\n"), "{remarks}");
     }
 
     #[test]

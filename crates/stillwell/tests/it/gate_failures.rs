@@ -118,7 +118,9 @@ fn a_file_that_cannot_be_written_is_named_and_the_others_are_written() {
     let bench = builds(&google_benchmark(1000), &google_benchmark(1300));
     let words =
         ["gate", "--old", "old", "--new", "new", "--markdown", "/dev/full", "--junit", "j.xml"];
-    bench.stillwell(&words).ends_with(2).says(&["--markdown: cannot write /dev/full"]);
+    let ran = bench.stillwell(&words).ends_with(2).says(&["--markdown: cannot write /dev/full"]);
+    let last = ran.stdout.lines().find(|line| line.starts_with("gate: ")).unwrap();
+    assert!(last.ends_with("exit code 2"), "{ran:#?}");
     // The rest of it is in the file all the same.
     assert!(bench.read("j.xml").contains("BM_fib/8"));
 }

@@ -202,10 +202,10 @@ fn write_result(
     let has_open = rows.iter().any(|row| row.answer == GateAnswer::Undecided);
     let short_budget = result.short_budget.filter(|_| has_open);
     let result = GateResult { code, short_budget, ..result };
-    let printed = print(&pull_request::remarks(&result));
-    write_files(verb, &result)?;
     // Without a terminal the files are written nevertheless.
-    printed?;
+    let written = write_files(verb, &result);
+    let ends_with = if written.is_ok() { code } else { exit_code::ERROR };
+    write_all([written, print(&pull_request::remarks(&result, ends_with))])?;
     if let Some(page) = verb.report.as_ref().filter(|_| measured.times.is_none()) {
         terminal::say(format!("no page {}: nothing was measured alone", page.display()));
     }
