@@ -152,6 +152,13 @@ impl ErrorCode {
         CodedError { code: self, message }.into()
     }
 
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupted => exit_code::INTERRUPTED,
+            _ => exit_code::ERROR,
+        }
+    }
+
     /// The code of an error, from its causes.
     pub fn of(error: &anyhow::Error) -> Self {
         if let Some(coded) = error.downcast_ref::<CodedError>() {

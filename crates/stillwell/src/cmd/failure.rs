@@ -65,10 +65,7 @@ pub fn for_git(words: &[OsString], code: u8) -> u8 {
 
 fn told(code: ErrorCode, message: &str, target: Option<&JsonTarget>) -> u8 {
     terminal::say(message);
-    let exit_code = match code {
-        ErrorCode::Interrupted => exit_code::INTERRUPTED,
-        _ => exit_code::ERROR,
-    };
+    let exit_code = code.exit_code();
     document(ErrorObject { code, message: message.into(), exit_code }, target);
     exit_code
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, STILLWELL};
+use crate::bench::{Bench, Ran, STILLWELL, wait_until};
 use crate::harnesses::google_benchmark;
 
 /// Two builds in `old` and `new`; the first benchmark of the new one takes this many ns, where the old one takes 1000.
@@ -328,6 +329,24 @@ fn the_merge_base_and_the_head_are_built_and_compared() {
     bench.stillwell(&words).ends_with(2).says(&["some changes are not committed"]);
     let words = ["gate", "--base", "nowhere", "--build", "true"];
     bench.stillwell(&words).ends_with(2).says(&["nowhere"]);
+}
+
+#[test]
+fn a_gate_that_is_interrupted_while_it_builds_writes_its_files() {
+    let bench = repository();
+    let build = format!("touch {}; exec sleep 1000", bench.path("begun").display());
+    let mut command = bench.command(STILLWELL);
+    command.args(["gate", "--base", "main", "--build", &build, "--markdown", "c.md"]);
+    command.args(["--junit", "j.xml", "--json", "g.json", "bin/sums"]);
+    let running = bench.spawn(command);
+    wait_until("the build", || bench.path("begun").exists());
+    running.signal(Signal::INT);
+    running.finish().ends_with(130).says(&["interrupted before anything"]);
+    let error = &json(&bench)["error"];
+    assert_eq!(error["code"], "interrupted");
+    assert_eq!(error["exit_code"], 130);
+    assert!(bench.read("c.md").contains("interrupted before anything"), "{}", bench.read("c.md"));
+    assert!(bench.read("j.xml").contains("errors=\"1\""), "{}", bench.read("j.xml"));
 }
 
 /// `ci/gate` in a shallow clone of a bare repository, as on a runner.

@@ -59,14 +59,10 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
         Ok((trees, changes))
     });
     let (trees, mut changes) = match trees_and_changes {
-        Err(error) if ErrorCode::of(&error) == ErrorCode::Interrupted => {
-            terminal::say(error);
-            return Ok(exit_code::INTERRUPTED);
-        }
         Err(error) => {
             // A reader of the comment alone learns the reason.
-            write_error(verb, &in_words(&error))?;
-            return Err(error);
+            let written = write_error(verb, &error);
+            return write_all([Err(error), written]).map(|()| exit_code::ERROR);
         }
         Ok(trees_and_changes) => trees_and_changes,
     };
@@ -241,15 +237,15 @@ fn check_files(verb: &GateVerb) -> Result<()> {
 }
 
 /// Writes the files of a gate that could not begin.
-fn write_error(verb: &GateVerb, why: &str) -> Result<()> {
+fn write_error(verb: &GateVerb, error: &Error) -> Result<()> {
     let shown = |path: &Option<PathBuf>| {
         path.as_ref().map_or_else(String::new, |path| path.display().to_string())
     };
     let base = verb.base.clone().unwrap_or_else(|| shown(&verb.old));
     let head = if verb.base.is_some() { "HEAD".into() } else { shown(&verb.new) };
-    let failing = [why.lines().collect::<Vec<_>>().join(" ")];
+    let failing = [in_words(error).lines().collect::<Vec<_>>().join(" ")];
     let result = GateResult {
-        code: exit_code::ERROR,
+        code: ErrorCode::of(error).exit_code(),
         failing: &failing,
         ..GateResult::empty([&base, &head], fail_on(verb))
     };
