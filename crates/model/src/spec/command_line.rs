@@ -169,10 +169,16 @@ const RENAMED: [(&str, &str, &str); 22] = [
     ("", "--output-file", "--record (-o)"),
 ];
 
-/// The replacement for an old option of this verb.
+/// The replacement for an old option of this verb, if the verb has it.
 pub fn renamed(verb: &str, option: &str) -> Option<&'static str> {
-    let is_it =
-        |(of, old, _): &&(&str, &str, &str)| *old == option && (of.is_empty() || *of == verb);
+    let all = command();
+    let has = |new: &str| {
+        let name = new.trim_start_matches("--").split(' ').next().unwrap_or_default();
+        all.find_subcommand(verb).is_none_or(|verb| long_option(verb, name).is_some())
+    };
+    let is_it = |(of, old, new): &&(&str, &str, &str)| {
+        *old == option && if of.is_empty() { has(new) } else { *of == verb }
+    };
     RENAMED.iter().find(is_it).map(|(.., new)| *new)
 }
 
@@ -242,6 +248,18 @@ mod tests {
             &["stillwell", "run", "x", "-S"],
             &["stillwell", "run", "x", "--shell=default"],
         );
+    }
+
+    #[test]
+    fn a_new_name_is_an_option_of_the_verb() {
+        for verb in ["run", "--max-blocks"] {
+            assert_eq!(renamed(verb, "--max-blocks"), Some("--max-runs (-M)"), "{verb}");
+        }
+        for verb in ["timeit", "bench", "show"] {
+            assert_eq!(renamed(verb, "--max-blocks"), None, "{verb}");
+        }
+        assert_eq!(renamed("bench", "--blocks"), Some("--runs (-r)"));
+        assert_eq!(renamed("history", "-n"), Some("--last"));
     }
 
     #[test]
