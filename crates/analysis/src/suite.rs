@@ -105,7 +105,8 @@ fn end_of(parts: &[Record]) -> Option<EndReason> {
         EndReason::Complete,
     ];
     let is_there = |reason: &EndReason| ends.contains(&Some(*reason));
-    if ends.contains(&None) && !is_there(&EndReason::Interrupted) {
+    let is_early = [EndReason::Interrupted, EndReason::RecordFull].iter().any(is_there);
+    if ends.contains(&None) && !is_early {
         return None;
     }
     bad.into_iter().find(is_there).or(Some(EndReason::Decided))

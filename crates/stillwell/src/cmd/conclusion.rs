@@ -118,7 +118,9 @@ fn note_on_rights(record: &Record) -> Option<String> {
 /// Shows all finished runs, also after a failure. Returns the exit code.
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
     let Presentation { output, pyperf, fail_on, .. } = *presentation;
-    let assessment = Assessment::read(path)?;
+    let mut assessment = Assessment::read(path)?;
+    // A full disk has no room for it.
+    assessment.analysis.end.get_or_insert(end.reason);
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {
         // The empty record's name is free for the next attempt.
         std::fs::remove_file(path).ok();

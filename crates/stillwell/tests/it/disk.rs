@@ -33,6 +33,8 @@ fn is_about_space(ran: &Ran) -> bool {
     ["No space left on device", "no storage space"].iter().any(|words| ran.stderr.contains(words))
 }
 
+const FULL: &str = "the record could not be written any further";
+
 #[test]
 fn what_had_finished_is_kept_when_the_disk_is_full() {
     let bench = Bench::new();
@@ -40,11 +42,31 @@ fn what_had_finished_is_kept_when_the_disk_is_full() {
     let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
     let ran = ran.ends_with(2).says(&["disk/r.swell"]);
     assert!(is_about_space(&ran), "{}", ran.stderr);
+    assert!(ran.stdout.contains(FULL) && !ran.stdout.contains("killed"), "{ran:#?}");
     // The reader asserts that no row is torn and no step is missing.
     let record = bench.record();
     assert!(record.rows.len() > 100, "{} rows", record.rows.len());
     assert_eq!(bench.read("log"), "cleanup\n");
     bench.stillwell(&["show", "r.swell"]).ends_with(0);
+}
+
+#[test]
+fn a_suite_on_a_full_disk_is_not_called_interrupted() {
+    let bench = Bench::new();
+    let hook = format!("echo cleanup >> {}", bench.path("log").display());
+    let of = |name: &str| {
+        format!("[[benchmark]]\nname = \"{name}\"\ncommand = \"true\"\ncleanup = \"{hook}\"\n")
+    };
+    bench.write("s.toml", &(of("a") + &of("b")));
+    let script = "$0 bench s.toml -r 100000 -o disk/s; code=$?; $0 show disk/s > shown\n\
+                  ls disk/s/*.swell > begun; touch disk/r.swell; (exit $code)";
+    let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
+    let ran = ran.ends_with(2);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    assert!(ran.stdout.contains(FULL) && !ran.stdout.contains("interrupted"), "{ran:#?}");
+    assert!(!bench.read("shown").contains("interrupted"), "{}", bench.read("shown"));
+    // Also of the benchmark whose row did not fit.
+    assert_eq!(bench.read("log").lines().count(), bench.read("begun").lines().count(), "{ran:#?}");
 }
 
 #[test]

@@ -109,17 +109,18 @@ impl<'a> SuiteEntry<'a> {
         }
         self.is_set_up = true;
         let end = session.visit(visit);
-        if let Ok(Some(SessionEnd { failure: Some(failure), .. })) = &end {
-            session.note_failure(Some(failure))?;
-        }
+        let noted = match &end {
+            Ok(Some(SessionEnd { failure, .. })) => session.note_failure(failure.as_ref()),
+            _ => Ok(()),
+        };
         let (state, paces, last_words) = session.ended();
         (self.state, self.paces) = (Some(state), paces);
         self.last_words = together(self.last_words.take(), last_words);
-        end
+        noted.and(end)
     }
 
-    /// Runs the cleanup hook if it is due, and records the end.
-    pub fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
+    /// Runs the cleanup hook if it is due, and records the end: `over` for an open entry.
+    pub fn close(&mut self, over: EndReason, run_as: Option<&User>) -> Result<()> {
         if self.state.is_none() || self.is_closed {
             return Ok(());
         }
@@ -132,7 +133,6 @@ impl<'a> SuiteEntry<'a> {
                 self.end = Some(EndReason::Failed);
             }
         }
-        let over = if is_interrupted { EndReason::Interrupted } else { EndReason::Complete };
         let reason = self.end.unwrap_or(over);
         let mut writer = Writer::open(&self.path)?;
         if let Some(event) = &self.last_words {

@@ -23,6 +23,7 @@ use measure::interrupt::Interrupt;
 use model::spec::workers::BenchSpec;
 use record::{EndReason, Readers, SuiteManifest};
 use render::budget::{BenchmarkPace, short_budget_of_suite};
+use render::document::ErrorCode;
 use render::one_line;
 
 /// Separates the random stream of the visits from the benchmarks' own.
@@ -66,7 +67,12 @@ pub fn measure(
     let measured = session.passes();
     let is_interrupted = matches!(measured, Ok(true));
     // Our own errors are not final either: --resume can continue.
-    let closed = session.close_all(is_interrupted || measured.is_err());
+    let over = match &measured {
+        Ok(false) => EndReason::Complete,
+        Err(error) if ErrorCode::of(error) == ErrorCode::Io => EndReason::RecordFull,
+        Ok(true) | Err(_) => EndReason::Interrupted,
+    };
+    let closed = session.close_all(over);
     let code = session.finish(directory, is_interrupted)?;
     if session.entries.iter().all(SuiteEntry::is_final) {
         super::builds::remove(&manifest.copies);
@@ -164,7 +170,7 @@ impl SuiteSession<'_> {
         }
         self.judge_together(at)?;
         let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
-        over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
+        over.into_iter().try_for_each(|it| it.close(EndReason::Complete, self.guard.user()))?;
         Ok(false)
     }
 
@@ -266,10 +272,10 @@ impl SuiteSession<'_> {
     }
 
     /// Records the end of each benchmark, and runs the due cleanup hooks.
-    fn close_all(&mut self, is_interrupted: bool) -> Result<()> {
+    fn close_all(&mut self, over: EndReason) -> Result<()> {
         let mut closed = Ok(());
         for entry in &mut self.entries {
-            closed = closed.and(entry.close(is_interrupted, self.guard.user()));
+            closed = closed.and(entry.close(over, self.guard.user()));
         }
         closed
     }

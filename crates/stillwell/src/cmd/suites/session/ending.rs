@@ -29,7 +29,11 @@ impl SuiteSession<'_> {
         let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
-        let judged = whole.map(Assessment::of);
+        let mut judged = whole.map(Assessment::of);
+        // A full disk has no room for an end.
+        if let Some(judged) = &mut judged {
+            judged.analysis.end.get_or_insert(EndReason::RecordFull);
+        }
         let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on)?;
         if code == exit_code::TIMEOUT && self.limit_of_gate().is_some() {
             // A gate has one code for all failures.
