@@ -75,10 +75,10 @@ fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
         exit_code::INTERRUPTED => ErrorCode::Interrupted,
         _ => return None,
     };
-    let message = match result.failing {
-        [] => "the session did not come to its end; standard error says why".into(),
-        failing => failing.join("; "),
-    };
+    let message = result.early_end().map_or_else(
+        || result.failing.join("; "),
+        |why| format!("{why}; standard error says more"),
+    );
     Some(ErrorObject { code, message, exit_code: result.code })
 }
 

@@ -77,6 +77,15 @@ impl<'a> GateResult<'a> {
         }
     }
 
+    /// Why there is no answer, if no program fails.
+    pub(super) fn early_end(&self) -> Option<&'static str> {
+        let is_early = self.word() == "error" && self.failing.is_empty();
+        is_early.then_some(match self.code {
+            exit_code::INTERRUPTED => "the session was interrupted",
+            _ => "the session did not come to its end",
+        })
+    }
+
     /// Whether everything measured passes, and something was not measured.
     pub(super) fn is_open_only_for_time(&self) -> bool {
         let passes = |row: &GateRow| row.answer == GateAnswer::Pass;
@@ -255,7 +264,7 @@ impl<'a> GateResult<'a> {
     /// Why nothing was measured.
     fn nothing(&self) -> String {
         let n = self.same.len() + self.same_loaded.len();
-        if !self.failing.is_empty() {
+        if self.word() == "error" {
             return "Nothing was measured.".into();
         }
         if !self.unmeasured.is_empty() {

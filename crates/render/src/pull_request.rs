@@ -36,8 +36,8 @@ pub fn remarks(result: &GateResult<'_>, exit_code: u8) -> String {
     let word = result.word();
     let by = if !result.failing.is_empty() {
         "a program or a benchmark fails".into()
-    } else if result.measured.is_some() && word == "error" {
-        "the session did not come to its end".into()
+    } else if let Some(why) = result.early_end() {
+        why.into()
     } else if rows.is_empty() && !result.is_open_only_for_time() {
         "nothing was measured".into()
     } else if result.is_open_only_for_time() {
@@ -67,6 +67,9 @@ pub fn markdown(result: &GateResult<'_>) -> String {
     // Directory names in it must not become links.
     let sentence = escaped(&result.sentence(&rows)).replace('[', "\\[");
     let mut out = format!("### Benchmarks: {}\n\n{}\n", result.word(), sentence);
+    if let Some(why) = result.early_end() {
+        write!(out, "\nNo answer: {why}.\n").ok();
+    }
     let mut changed: Vec<&GateRow> = rows.iter().filter(|row| row.is_remarkable()).collect();
     changed.sort_by(|one, other| {
         let is_fail = |row: &GateRow| row.answer == GateAnswer::Fail;
@@ -156,7 +159,9 @@ pub fn junit(result: &GateResult<'_>) -> String {
         result.rows().into_iter().partition(|row| result.failure_of(row).is_some());
     let n = |answer| rows.iter().filter(|row| row.answer == answer).count();
     let (n_failed, n_open) = (n(GateAnswer::Fail), n(GateAnswer::Undecided));
-    let n_errors = result.failing.len();
+    let early_end = result.early_end().map(|why| format!("gate: {why}"));
+    let errors: Vec<&String> = result.failing.iter().chain(&early_end).collect();
+    let n_errors = errors.len();
     let n_tests = rows.len() + n_errors;
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"stillwell gate\" tests=\"{n_tests}\" \
@@ -182,7 +187,7 @@ pub fn junit(result: &GateResult<'_>) -> String {
         writeln!(out, "  <testcase classname=\"benchmarks\" name=\"{name}\">{inside}</testcase>")
             .ok();
     }
-    for failing in result.failing {
+    for failing in errors {
         let benchmark = failed.iter().find(|row| result.failure_of(row) == Some(failing));
         let (class, name) = match benchmark {
             Some(row) => ("benchmarks", &*row.name),
@@ -306,6 +311,22 @@ mod tests {
             Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
         let xml = junit(&GateResult { code: 3, measured, ..result(&[], &[]) });
         assert!(xml.contains("<skipped message=") && !xml.contains(": \"/>"), "{xml}");
+    }
+
+    #[test]
+    fn an_interrupted_gate_does_not_seem_to_pass() {
+        let gate = GateResult { code: 130, ..result(&[], &[]) };
+        let xml = junit(&gate);
+        assert!(xml.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{xml}");
+        let message = "name=\"gate\"><error message=\"gate: the session was interrupted\"/>";
+        assert!(xml.contains(message), "{xml}");
+        let text = markdown(&gate);
+        assert!(
+            text.contains("\n\nNothing was measured.\n\nNo answer: the session was interrupted.\n"),
+            "{text}"
+        );
+        let said = "gate: error: the session was interrupted, exit code 130\n";
+        assert!(remarks(&gate, 130).ends_with(said));
     }
 
     #[test]

@@ -181,6 +181,7 @@ fn a_gate_that_is_interrupted_while_it_counts_tells_its_times() {
     assert!(!ran.stderr.contains("--resume"), "{ran:#?}");
     let document = document(&bench);
     assert_eq!(document["exit_code"], 130);
+    assert!(bench.read("c.md").contains("No answer: the session was interrupted."));
     assert_eq!(document["uncounted"], serde_json::json!(["the counting was interrupted"]));
     // A busy machine may have too few pairs for a ratio.
     let measured = document["conclusion"]["measured"].as_array().unwrap();
