@@ -67,6 +67,8 @@ pub(super) struct LineEnd {
     byte: u64,
     /// Lines up to this end.
     n_lines: usize,
+    /// Whether an unfinished line follows.
+    pub(super) is_cut: bool,
 }
 
 /// Waits until this process is the only writer. The lock ends when the file is closed, or by [`unlock`]. Errors:
@@ -100,7 +102,8 @@ pub(super) fn read(file: &File, from: LineEnd) -> Result<(Vec<HistoryLine>, Line
     }
     let whole = bytes.get(..end).unwrap_or_default();
     let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
-    let to = LineEnd { byte: from.byte + end as u64, n_lines: from.n_lines + lines.len() };
+    let (byte, n_lines) = (from.byte + end as u64, from.n_lines + lines.len());
+    let to = LineEnd { byte, n_lines, is_cut: end < bytes.len() };
     // The first line names the format.
     let numbered = (from.n_lines + 1..).zip(lines).filter(|(number, _)| *number > 1);
     let additions = numbered.map(|(number, line)| {
@@ -138,5 +141,5 @@ pub(super) fn append(file: &File, end: LineEnd, line: &HistoryLine) -> Result<Li
         return Err(error.into());
     }
     let n_new = if end.byte == 0 { 2 } else { 1 };
-    Ok(LineEnd { byte: end.byte + text.len() as u64, n_lines: end.n_lines + n_new })
+    Ok(LineEnd { byte: end.byte + text.len() as u64, n_lines: end.n_lines + n_new, is_cut: false })
 }

@@ -105,6 +105,11 @@ impl HistoryStore {
         &self.path
     }
 
+    /// Whether the file ends within a line: a writer is writing it, or was killed.
+    pub fn is_cut(&self) -> bool {
+        self.end.is_cut
+    }
+
     /// Adds a record.
     pub fn add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
         self.locked(|store| store.line_of(new))

@@ -50,6 +50,16 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
     if let Some(path) = &file.db { Ok(path.clone()) } else { record::history_path() }
 }
 
+/// Says that the last addition is not in the history. The next one removes what is left of it.
+fn tell_cut(store: &HistoryStore) {
+    if store.is_cut() {
+        let path = store.path().display();
+        terminal::say(format!(
+            "the last line of {path} is unfinished, and left out; add its file again, unless another program is adding it now"
+        ));
+    }
+}
+
 /// Adds all readable files. Reports unreadable ones, with exit code 2.
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(verb.repository.as_deref())?;
@@ -57,6 +67,7 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
         record::make_records_directory()?;
     }
     let mut store = HistoryStore::open(&database(&verb.file)?)?;
+    tell_cut(&store);
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
     let mut n = shown::AddCounts::default();
@@ -203,6 +214,7 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
 
 fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResult>> {
     let store = HistoryStore::open_existing(&database(&search.file)?)?;
+    tell_cut(&store);
     let mut entries = store.entries(name);
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
@@ -345,6 +357,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
 
 fn get(verb: &HistoryGet) -> Result<u8> {
     let store = HistoryStore::open_existing(&database(&verb.file)?)?;
+    tell_cut(&store);
     let bytes = store.bytes(verb.record)?;
     write_new(&verb.output, |to| Ok(to.write_all(&bytes)?))
         .with_context(|| format!("cannot write {}", verb.output.display()))?;

@@ -228,6 +228,21 @@ fn a_history_is_the_file_that_was_named() {
     }
 }
 
+#[test]
+fn a_history_that_ends_within_a_line_says_so() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    let add = ["history", "add", "--db", "h.db", "a.swell"];
+    let show = || bench.stillwell(&["history", "show", "--db", "h.db"]);
+    bench.stillwell(&add).ends_with(0);
+    let whole = bench.read("h.db");
+    bench.write("h.db", &whole[..whole.len() - 20]);
+    let says = ["the last line of h.db is unfinished"];
+    show().ends_with(2).says(&says).says(&["the history is empty"]);
+    assert_eq!(bench.stillwell(&add).ends_with(0).says(&says).stdout, "1 file added\n");
+    assert_eq!(show().ends_with(0).stderr, "");
+}
+
 /// One process writes the history while many read it.
 #[test]
 fn who_may_not_write_a_history_reads_it() {

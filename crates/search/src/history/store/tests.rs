@@ -60,7 +60,9 @@ fn concurrent_writers_lose_nothing() {
     file.write_all(b"{\"record\":{\"number\":161").unwrap();
     assert_eq!(HistoryStore::open_existing(&path).unwrap().entries(None).len(), 160);
     let mut store = HistoryStore::open(&path).unwrap();
+    assert!(store.is_cut());
     assert_eq!(store.add(&record("after it")).unwrap(), AddOutcome::New);
+    assert!(!store.is_cut() && !HistoryStore::open(&path).unwrap().is_cut());
     assert_eq!(HistoryStore::open(&path).unwrap().entries(None).len(), 161);
 }
 
