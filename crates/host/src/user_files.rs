@@ -42,6 +42,12 @@ fn open_outside_proc(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
+/// Why a temporary file or directory cannot be made, and the remedy. The kernel's answer follows.
+pub fn no_temporary() -> String {
+    let place = std::env::temp_dir();
+    format!("cannot make temporary files in {}; TMPDIR can name another directory", place.display())
+}
+
 /// A directory that stays the same one, even if another takes its name.
 #[derive(Debug)]
 pub struct UserDirectory(OwnedFd);

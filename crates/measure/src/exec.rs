@@ -22,6 +22,7 @@ use crate::wire::{
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::User;
+use host::user_files::no_temporary;
 use host::{self, Host, terminal};
 use model::prose::{Prose, prose};
 use model::values::DecideOn;
@@ -65,12 +66,12 @@ impl<'a> ExecRunner<'a> {
         // `protected_regular`).
         let made = (plan.validate.is_some() || says_value)
             .then(|| as_user(run_as.as_ref(), NamedTempFile::new));
-        let captured = made.transpose().context("cannot make a temporary file for the output")?;
+        let captured = made.transpose().with_context(no_temporary)?;
         let results =
             plan.arms.iter().any(has_own_file).then(|| folder_of_results(run_as.as_ref()));
-        let results = results.transpose().context("cannot make a temporary directory")?;
+        let results = results.transpose().with_context(no_temporary)?;
         let counts = plan.valgrind().map(|_| folder_of_results(run_as.as_ref()));
-        let counts = counts.transpose().context("cannot make a temporary directory")?;
+        let counts = counts.transpose().with_context(no_temporary)?;
         let process = &plan.process;
         let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
         let open = LauncherSettings {

@@ -19,7 +19,7 @@ use crate::supervised::wait_for;
 use crate::value::as_user;
 use crate::worker::WORKER_ARGUMENT;
 use host::sys::{self, User};
-use host::user_files::{read_limited, read_whole};
+use host::user_files::{no_temporary, read_limited, read_whole};
 use host::{Host, Process, command_as};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE, contains, exact_option};
 use model::prose::{Prose, prose};
@@ -168,7 +168,7 @@ fn execute_for_result(
     asker: Asker<'_>,
 ) -> Result<(Answer, String), Prose> {
     let folder = folder_of_results(asker.run_as)
-        .map_err(|error| format!("cannot make a temporary directory: {}", reason(error)))?;
+        .map_err(|error| format!("{}: {}", no_temporary(), reason(error)))?;
     let file = folder.path().join("result");
     let shown = file.to_string_lossy();
     let filled = |word: &str| word.replace(RESULT_FILE, &shown);
@@ -255,7 +255,7 @@ fn kill_with_descendants(root: u32) {
 }
 
 fn said_file() -> Result<File, String> {
-    tempfile::tempfile().map_err(|error| format!("cannot make a temporary file: {}", reason(error)))
+    tempfile::tempfile().map_err(|error| format!("{}: {}", no_temporary(), reason(error)))
 }
 
 fn text_in(file: &mut File) -> Result<Vec<u8>, String> {

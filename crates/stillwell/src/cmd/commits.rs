@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::cmd::git::{git, git_with, unshallow_remedy};
+use host::user_files::no_temporary;
 use model::spec::suite::{Build, Variant};
 use model::words::in_words;
 
@@ -163,7 +164,7 @@ impl Place {
 
     /// A commit with the changes between two others, on no branch. Errors: they do not apply; `what` names them.
     pub fn replayed(&self, base: &str, [from, to]: [&str; 2], what: &str) -> Result<String> {
-        let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+        let file = tempfile::NamedTempFile::new().with_context(no_temporary)?;
         let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
         git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;
         // The temporary file is gone when the message is read.
@@ -173,7 +174,7 @@ impl Place {
 
     /// A commit of what a git command makes of the index of `base`, on no branch; `base` itself if nothing changes.
     fn changed(&self, base: &str, command: &[&str], message: &str) -> Result<String> {
-        let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let folder = tempfile::tempdir().with_context(no_temporary)?;
         let index = folder.path().join("index");
         let index = index.to_str().context("the temporary directory is not UTF-8")?;
         let of_index = [("GIT_INDEX_FILE", index)];

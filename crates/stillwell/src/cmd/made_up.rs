@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use tempfile::NamedTempFile;
 
-use host::user_files::read_text;
+use host::user_files::{no_temporary, read_text};
 
 /// Step through the factors: sessions with consecutive seeds share few of them.
 const STRIDE: u64 = 7919;
@@ -61,7 +61,7 @@ impl MadeUpTimes {
         for key in keys {
             writeln!(text, "{}", self.times(key)?)?;
         }
-        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
+        let mut file = NamedTempFile::new().with_context(no_temporary)?;
         file.write_all(text.as_bytes()).context("cannot write a temporary file")?;
         Ok(file)
     }

@@ -19,6 +19,15 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_missing_directory_for_temporary_files_is_named_with_its_remedy() {
+    let bench = Bench::new();
+    let mut command = bench.command(STILLWELL);
+    command.args(["run", "--value", "score: ([0-9]+)", "-r", "1", "echo score: 5"]);
+    let ran = Ran::from(command.env("TMPDIR", "/nonexistent").output().unwrap()).ends_with(2);
+    ran.says(&["in /nonexistent; TMPDIR can name another directory: No such file"]);
+}
+
+#[test]
 fn a_narrow_terminal_has_every_word() {
     let bench = Bench::new();
     bench.write("script", "1ms 1.1ms 1.2ms\n2ms 2.1ms 2.3ms\n3ms\n");

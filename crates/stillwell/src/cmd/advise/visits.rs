@@ -12,6 +12,7 @@ use crate::cmd::run_session::measure_quietly;
 use crate::cmd::unmeasured::Unmeasured;
 use analysis::advice::AdviceVisit;
 use host::shield::Isolation;
+use host::user_files::no_temporary;
 use measure::clock::monotonic_ns;
 use measure::interrupt::Interrupt;
 use model::spec::run::Style;
@@ -60,7 +61,7 @@ impl<'a> AdviceSession<'a> {
             verb,
             interrupt,
             command: one_command(&verb.command),
-            directory: TempDir::new().context("cannot make a temporary directory")?,
+            directory: TempDir::new().with_context(no_temporary)?,
             stream: Stream::new(seed ^ ORDER_STREAM),
             run_ns: 0,
             beside_ns: Vec::new(),

@@ -90,7 +90,10 @@ impl FairPlay {
         let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
         // A name that a program in search of benchmarks does not recognize.
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&place);
-        let folder = folder.context("cannot make a temporary directory")?;
+        let folder = folder.with_context(|| {
+            let place = place.display();
+            format!("cannot make a directory in {place}; TMPDIR can name another place")
+        })?;
         let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
         let (mut words, mut period) = (Vec::new(), 1);
         if let Some(inputs) = &inputs {

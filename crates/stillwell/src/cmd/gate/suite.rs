@@ -10,6 +10,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites;
+use host::user_files::no_temporary;
 use model::spec::groups::{JudgementOptions, StopOptions};
 use model::spec::run::OutputOptions;
 use model::spec::workers::{BenchSpec, PyperfOptions, SessionOptions, SuiteOptions, WorkerOptions};
@@ -42,7 +43,7 @@ pub(super) fn measure(
     request: &SuiteRequest<'_>,
     failing: &[String],
 ) -> Result<(Option<Assessment>, u8)> {
-    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let folder = tempfile::tempdir().with_context(no_temporary)?;
     let (file, mut known) = suite_of(&folder, trees, pairs, request.are_named)?;
     (known.failing, known.has_directory) = (failing.to_vec(), request.has_directory);
     let directory = request.directory;

@@ -17,6 +17,7 @@ use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run_session::measure_profiled;
 use crate::session::{self, SampledSession};
+use host::user_files::no_temporary;
 use host::{Host, environment_for, system_call_tracepoint, terminal};
 use measure::profile::breakdown::{BLOCKS_MIN, breakdown, n_sampled_blocks};
 use measure::profile::collect::collect;
@@ -92,9 +93,8 @@ fn again(verb: &WhyVerb, mut session: EarlierSession) -> Result<u8> {
 /// Measures with samples to the last run, whatever it shows, and shows what the samples say.
 fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> {
     let seed = session.spec.length.seed.unwrap_or_default();
-    let cannot = || format!("cannot make a file for the samples in {}", temp_dir().display());
-    let samples = NamedTempFile::new().with_context(cannot)?;
-    let chains = tempfile::tempfile().with_context(cannot)?;
+    let samples = NamedTempFile::new().with_context(no_temporary)?;
+    let chains = tempfile::tempfile().with_context(no_temporary)?;
     let what = format!("cannot keep the call chains in {}", temp_dir().display());
     let keeper = ChainKeeper::new(samples.path(), chains.try_clone()?);
     let mut keeper = keeper.with_context(|| what.clone())?;

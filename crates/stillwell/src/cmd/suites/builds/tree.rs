@@ -16,7 +16,7 @@ use crate::cmd::suites::builds::BuildFailure;
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::cargo::copy_dependencies;
 use crate::cmd::suites::builds::source::{self, BuildSource};
-use host::user_files::replace;
+use host::user_files::{no_temporary, replace};
 use host::{open_regular, terminal, without_place_of_git};
 use measure::link::CompilerWrappers;
 use measure::supervised;
@@ -162,7 +162,7 @@ impl BuildTree<'_> {
         command.envs(environment_of(self.variant));
         let compilers = self.number.map(|number| wrap_compilers(&mut command, number, path));
         let compilers = compilers.transpose()?;
-        let mut log = tempfile::tempfile().context("cannot make a file for what a build says")?;
+        let mut log = tempfile::tempfile().with_context(no_temporary)?;
         let to_log = || log.try_clone().context("cannot make a file for what a build says");
         command.stdout(to_log()?).stderr(to_log()?).process_group(0);
         let status = self.builder.wait(&mut command.spawn().context("cannot execute sh")?)?;
