@@ -62,7 +62,8 @@ impl UserDirectory {
     /// The directory of a file, and the file's name in it. Errors: see [`UserDirectory::open`]; or the path has no
     /// name.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        // `.`, `..` and `/` are directories.
+        let name = path.file_name().ok_or_else(|| refusal(FileType::Directory))?;
         Ok((Self::open(directory_of(path))?, name))
     }
 
@@ -188,14 +189,8 @@ pub fn make_new_directory(path: &Path, mode: u32) -> io::Result<()> {
 /// is refused afterwards. With lent rights (sudo, doas, pkexec) the file is opened as the caller, and a link in its
 /// place is refused. Errors: the kernel's answer, or the path names something else than a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    match UserDirectory::of(path) {
-        Ok((directory, name)) => directory.open_file(name, OFlags::RDONLY, 0),
-        // `.` and `..` are directories.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Err(refusal(FileType::Directory))
-        }
-        Err(error) => Err(error),
-    }
+    let (directory, name) = UserDirectory::of(path)?;
+    directory.open_file(name, OFlags::RDONLY, 0)
 }
 
 /// Most that is read of a whole file: a suite, a manifest, a list. None is nearly so long, but one with a hole is.
@@ -300,6 +295,7 @@ fn explained(error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn only_a_regular_file_is_opened() {
@@ -324,7 +320,8 @@ mod tests {
             let written = open_to_write(path, OFlags::APPEND, 0);
             assert!(written.is_err(), "{}", path.display());
         }
-        for (path, what) in [(&fifo, "a FIFO"), (&link, "a link")] {
+        let here = PathBuf::from(".");
+        for (path, what) in [(&fifo, "a FIFO"), (&link, "a link"), (&here, "a directory")] {
             assert_eq!(replace(path, 0o600, b"x").unwrap_err().to_string(), only(what));
         }
     }
