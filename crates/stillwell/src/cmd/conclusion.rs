@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
@@ -115,10 +115,19 @@ fn note_on_rights(record: &Record) -> Option<String> {
     Some(format!("the commands ran as user {uid}, who called sudo; --as-root runs them as root"))
 }
 
+/// An error about the file or directory of a session, which a command may have removed.
+pub fn lost(path: &Path, error: Error) -> Error {
+    if path.exists() {
+        return error;
+    }
+    let shown = path.display();
+    error.context(format!("{shown} was removed during the session, and its runs are lost"))
+}
+
 /// Shows all finished runs, also after a failure. Returns the exit code.
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
     let Presentation { output, pyperf, fail_on, .. } = *presentation;
-    let mut assessment = Assessment::read(path)?;
+    let mut assessment = Assessment::read(path).map_err(|error| lost(path, error))?;
     // A full disk has no room for it.
     assessment.analysis.end.get_or_insert(end.reason);
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {

@@ -109,6 +109,21 @@ fn a_link_to_a_file_that_is_not_there_yet_is_followed() {
     assert!(bench.path("first.html").symlink_metadata().unwrap().is_symlink());
 }
 
+#[test]
+fn a_record_that_a_command_removes_is_said_to_be_lost() {
+    let bench = Bench::new();
+    let says = |what: &str| format!("{what} was removed during the session, and its runs are lost");
+    let ran = bench.run(&[&SESSION[..], &["rm -f r.swell; true"]].concat()).ends_with(2);
+    ran.says(&[&says("r.swell")]);
+    for what in ["s", "s/001-a.swell"] {
+        let command = format!("rm -rf {}; true", bench.path(what).display());
+        let text = format!("[[benchmark]]\nname = \"a\"\nshell = true\ncommand = \"{command}\"\n");
+        bench.write("s.toml", &text);
+        let ran = bench.stillwell(&["bench", "s.toml", "-r", "2", "-o", "s"]).ends_with(2);
+        ran.says(&[&says(what)]);
+    }
+}
+
 /// A terminal that was closed, or a full disk behind standard output, takes no export away.
 #[test]
 fn exports_are_written_without_standard_output() {

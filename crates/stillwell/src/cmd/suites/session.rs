@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{SequentialTest, holm_shares};
 
+use crate::cmd::conclusion::lost;
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::session::{
     Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
@@ -73,13 +74,19 @@ pub fn measure(
         Ok(true) | Err(_) => EndReason::Interrupted,
     };
     let closed = session.close_all(over);
+    let visited = session.entries.iter().filter(|entry| entry.is_set_up);
+    let gone = visited.map(|entry| entry.path.clone()).find(|path| !path.exists());
     let code = session.finish(directory, is_interrupted)?;
     if session.entries.iter().all(SuiteEntry::is_final) {
         super::builds::remove(&manifest.copies);
     }
     let shown = directory.display();
     let kept = || format!("the finished runs are in {shown}; go on with --resume {shown}");
-    match measured.and(closed) {
+    let ended = measured.and(closed).map_err(|error| match &gone {
+        Some(path) => lost(path, error),
+        None => error,
+    });
+    match ended {
         Err(error) if session.entries.iter().any(|it| it.path.exists()) => {
             Err(error.context(kept()))
         }

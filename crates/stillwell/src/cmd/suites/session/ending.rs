@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
+use crate::cmd::conclusion::lost;
 use crate::cmd::exports;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
@@ -26,7 +27,7 @@ impl SuiteSession<'_> {
         let is_text = is_shown && !output.json;
         let is_seen = is_text && Screen::is_one_terminal();
         let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
-        let whole = whole_suite(directory)?;
+        let whole = whole_suite(directory).map_err(|error| lost(directory, error))?;
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let mut judged = whole.map(Assessment::of);
