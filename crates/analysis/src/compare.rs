@@ -60,6 +60,7 @@ pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> 
         events: record.events.clone(),
         torn_bytes: 0,
         parts: Vec::new(),
+        not_begun: Vec::new(),
     };
     compare(&by_cpu, arms).0
 }

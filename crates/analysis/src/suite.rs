@@ -36,6 +36,7 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
         events: Vec::new(),
         torn_bytes: 0,
         parts: Vec::new(),
+        not_begun: Vec::new(),
     };
     let (mut next_step, mut next_arm) = (0, 0);
     for part in &parts {

@@ -41,6 +41,7 @@ pub fn from_spec(spec: RunSpec) -> Record {
         events,
         torn_bytes: 0,
         parts: Vec::new(),
+        not_begun: Vec::new(),
     }
 }
 

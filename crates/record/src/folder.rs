@@ -119,6 +119,12 @@ impl SuiteManifest {
         let there = self.paths(directory).into_iter().filter(|path| path.exists());
         there.map(|path| Record::read(&path)).collect()
     }
+
+    /// The names of the benchmarks without a record.
+    pub fn not_begun(&self, directory: &Path) -> Vec<String> {
+        let members = self.suite.members.iter().zip(self.paths(directory));
+        members.filter(|(_, path)| !path.exists()).map(|(member, _)| member.name.clone()).collect()
+    }
 }
 
 /// Makes the directory of a suite, which must not exist yet. Errors: it exists, or cannot be made.

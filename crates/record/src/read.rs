@@ -24,6 +24,8 @@ pub struct Record {
     pub torn_bytes: usize,
     /// The records of a suite's benchmarks, which this record merges.
     pub parts: Vec<Self>,
+    /// The suite's benchmarks without a record.
+    pub not_begun: Vec<String>,
 }
 
 impl Record {
@@ -87,6 +89,7 @@ impl Record {
             events,
             torn_bytes,
             parts: Vec::new(),
+            not_begun: Vec::new(),
         })
     }
 }

@@ -71,7 +71,8 @@ pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
         plan,
     };
     let path = options.file.clone().into();
-    Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
+    let (parts, not_begun) = (Vec::new(), Vec::new());
+    Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts, not_begun })
 }
 
 fn layout(rows: &Rows) -> Layout {

@@ -200,11 +200,13 @@ fn command_line() -> Vec<String> {
 pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
     let manifest = SuiteManifest::read(path)?;
     let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();
+    let not_begun = manifest.not_begun(path);
     let SuiteManifest { suite, created, command_line, .. } = manifest;
     let whole = merge(path, suite.seed, parts).filter(|whole| whole.rows.len() > 0);
     Ok(whole.map(|mut whole| {
         // From the first session, also after a resumed one.
         (whole.header.created, whole.header.command_line) = (created, command_line);
+        whole.not_begun = not_begun;
         whole
     }))
 }

@@ -92,6 +92,8 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
             .into_iter()
             .map(|path| (path.clone(), Record::read(&path)))
             .collect();
+        let shown = bench.stillwell(&["show", "out"]).ends_with(0).stdout;
+        assert_eq!(shown.contains("\nnot begun: "), before.len() < 3, "{shown}");
         let n_before: usize = before.iter().map(|(_, record)| record.rows.len()).sum();
         // 20 runs were started, and the last was interrupted.
         assert_eq!(n_before, 19);

@@ -230,6 +230,14 @@ fn notes_that_change_nothing_are_counted() {
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
 }
 
+#[test]
+fn benchmarks_that_have_not_begun_are_named() {
+    let mut record = record(&["a"]);
+    record.not_begun = vec!["b".into(), "c\n".into()];
+    let text = brief(&record, &analysis(&record, &[1e6]));
+    assert!(text.contains("\nnot begun: b, c\\n\n"), "{text}");
+}
+
 /// A failed session has no advice about noise.
 #[test]
 fn a_failed_session_has_no_notes_about_noise() {
