@@ -195,7 +195,7 @@ fn wrap_compilers(command: &mut Command, number: u32, path: &Path) -> Result<Tem
     // The build may run as another user, who has to find the compilers.
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     let compilers = tempfile::Builder::new().permissions(readable).tempdir();
-    let compilers = compilers.context("cannot make a directory for compilers")?;
+    let compilers = compilers.with_context(no_temporary)?;
     let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
     command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
     let links = path.join(LINKS);
