@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::comparison::Evidence;
+use crate::convert::of_record;
 use crate::histogram::{self, Histogram};
 use crate::report::group::{ReportGroup, n_bins};
 use crate::sessions::across_records;
 use crate::verdict::Judged;
+use record::plan::DecisionRule;
 
 const ARMS_MAX: usize = 24;
 
@@ -47,8 +49,10 @@ pub(super) fn same_names(inputs: &[Judged<'_>], groups: &[ReportGroup]) -> Vec<N
                 &inputs[group.record].analysis.arms[group.arms[place].arm]
             };
             let (old, new) = (summary(other, reference[1]), summary(group, place));
-            let rule = &inputs[group.record].record.header.plan.policy;
-            let evidence = across_records(&[old], new, rule).of_values(rule.better);
+            let record = inputs[group.record].record;
+            let better = of_record::better(record, new.arm);
+            let rule = DecisionRule { better, ..record.header.plan.policy };
+            let evidence = across_records(&[old], new, &rule).of_values(better);
             matches.push(NameMatch { arm: [index, place], reference, evidence });
         }
     }

@@ -10,6 +10,7 @@ use crate::cmd::assessment::Assessment;
 use crate::cmd::open::{FileContent, InputFile, VALUES_MAX, records};
 use crate::cmd::print::{fit_terminal, print};
 use crate::cmd::programs::refuse_commands;
+use analysis::convert::of_record;
 use analysis::verdict::{Gate, judge};
 use analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use host::terminal;
@@ -17,7 +18,7 @@ use model::spec::CompareVerb;
 use model::spec::input::InputOptions;
 use model::values::{Clock, DecideOn, FailOn, ValueUnit, exit_code};
 use record::Record;
-use record::plan::{Plan, defaults};
+use record::plan::{DecisionRule, Plan, defaults};
 use render::depth::Depth;
 use render::files::{BenchmarkFile, ComparisonLayout};
 use render::{Styles, across, files as shown_files, gate, within};
@@ -161,9 +162,11 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         for (session, past) in old.iter().zip(&past) {
             ensure_same_quantity((&session.0, past.arm), (&new.0, new_arm.arm))?;
         }
-        let evidence = across_records(&past, new_arm, policy);
+        // Results of other programs have their direction in the unit.
+        let rule = DecisionRule { better: of_record::better(&new.0, new_arm.arm), ..*policy };
+        let evidence = across_records(&past, new_arm, &rule);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
-        let judgement = judge(&comparison, policy);
+        let judgement = judge(&comparison, &rule);
         // The last of the past sessions is the nearest to this one.
         let last = old.last().zip(past.last()).filter(|_| verb.distributions);
         let distributions = last
