@@ -2,7 +2,6 @@
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use stats::Stream;
@@ -17,6 +16,12 @@ fn send_to_group(group: i32, signal: Signal) {
     let group = Pid::from_raw(group).unwrap();
     // It may have just ended by itself.
     kill_process_group(group, signal).ok();
+}
+
+/// Whether no signal is pending, and the process waits again.
+fn has_taken_signals(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.contains("State:\tS") && status.contains("ShdPnd:\t0000000000000000")
 }
 
 #[track_caller]
@@ -75,9 +80,9 @@ fn a_cleanup_that_is_cut_short_is_told() {
     let cleanup = "echo begun >> log; sleep 1000; echo finished >> log";
     let running = bench.start(&["-r", "3", "-c", cleanup, "true"]);
     wait_until("the cleanup is under way", || bench.read("log").contains("begun"));
-    // The kernel joins equal signals that wait, so each has to be taken before the next.
     running.signal(Signal::TERM);
-    std::thread::sleep(Duration::from_millis(300));
+    // The kernel joins equal signals that wait, so the first has to be taken before the second.
+    wait_until("the first signal is taken", || has_taken_signals(running.pid()));
     running.signal(Signal::TERM);
     let ran = running.finish().ends_with(130);
     ran.says(&["the cleanup hook", "was interrupted, and may not have finished"]);
