@@ -24,7 +24,6 @@ use measure::interrupt::Interrupt;
 use model::spec::workers::BenchSpec;
 use record::{EndReason, Readers, SuiteManifest};
 use render::budget::{BenchmarkPace, short_budget_of_suite};
-use render::document::ErrorCode;
 use render::one_line;
 
 /// Separates the random stream of the visits from the benchmarks' own.
@@ -67,16 +66,20 @@ pub fn measure(
     session.spent_before_ns = states.map(|state| state.ended_ns).sum();
     let measured = session.passes();
     let is_interrupted = matches!(measured, Ok(true));
-    // Our own errors are not final either: --resume can continue.
     let over = match &measured {
         Ok(false) => EndReason::Complete,
-        Err(error) if ErrorCode::of(error) == ErrorCode::Io => EndReason::RecordFull,
-        Ok(true) | Err(_) => EndReason::Interrupted,
+        Ok(true) => EndReason::Interrupted,
+        Err(error) => end_after(error),
     };
     let closed = session.close_all(over);
+    // Also an end may not fit the disk, or the launcher of a cleanup hook not start.
+    let unwritten = match &closed {
+        Err(error) if over == EndReason::Complete => end_after(error),
+        _ => over,
+    };
     let visited = session.entries.iter().filter(|entry| entry.is_set_up);
     let gone = visited.map(|entry| entry.path.clone()).find(|path| !path.exists());
-    let code = session.finish(directory, is_interrupted)?;
+    let code = session.finish(directory, is_interrupted, unwritten)?;
     if session.entries.iter().all(SuiteEntry::is_final) {
         super::builds::remove(&manifest.copies);
     }
@@ -93,6 +96,14 @@ pub fn measure(
         Err(error) => Err(error),
         Ok(()) => Ok(code),
     }
+}
+
+/// The end of open benchmarks after an error of our own. It is not final: --resume can continue.
+fn end_after(error: &anyhow::Error) -> EndReason {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    let is_full = causes.any(|it| matches!(it.kind(), StorageFull | FileTooLarge | QuotaExceeded));
+    if is_full { EndReason::RecordFull } else { EndReason::Interrupted }
 }
 
 struct SuiteSession<'a> {
@@ -285,5 +296,25 @@ impl SuiteSession<'_> {
             closed = closed.and(entry.close(over, self.guard.user()));
         }
         closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    /// fork(2) fails with EAGAIN, for instance.
+    #[test]
+    fn only_a_full_disk_is_called_so() {
+        let end = |kind: ErrorKind| {
+            end_after(&anyhow::Error::from(Error::from(kind)).context("s/001-a.swell"))
+        };
+        for kind in [ErrorKind::StorageFull, ErrorKind::FileTooLarge, ErrorKind::QuotaExceeded] {
+            assert_eq!(end(kind), EndReason::RecordFull);
+        }
+        assert_eq!(end(ErrorKind::WouldBlock), EndReason::Interrupted);
+        assert_eq!(end_after(&anyhow::anyhow!("odd")), EndReason::Interrupted);
     }
 }

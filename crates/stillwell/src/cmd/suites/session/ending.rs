@@ -20,8 +20,13 @@ use render::failure::{Quote, code as code_of, explain as explain_failure};
 use render::one_line;
 
 impl SuiteSession<'_> {
-    /// Shows everything. Returns the exit code.
-    pub(super) fn finish(&self, directory: &Path, is_interrupted: bool) -> Result<u8> {
+    /// Shows everything; `unwritten` is the end of benchmarks whose record lacks it. Returns the exit code.
+    pub(super) fn finish(
+        &self,
+        directory: &Path,
+        is_interrupted: bool,
+        unwritten: EndReason,
+    ) -> Result<u8> {
         let (spec, output) = (self.spec, &self.spec.session.output);
         let is_shown = !(self.screen.is_quiet() || exports::use_stdout(&output.exports));
         let is_text = is_shown && !output.json;
@@ -31,9 +36,8 @@ impl SuiteSession<'_> {
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let mut judged = whole.map(Assessment::of);
-        // A full disk has no room for an end.
         if let Some(judged) = &mut judged {
-            judged.analysis.end.get_or_insert(EndReason::RecordFull);
+            judged.analysis.end.get_or_insert(unwritten);
         }
         let mut code = self.exit_code(is_interrupted, judged.as_ref(), fail_on)?;
         if code == exit_code::TIMEOUT && self.limit_of_gate().is_some() {
