@@ -124,6 +124,21 @@ fn a_record_that_a_command_removes_is_said_to_be_lost() {
     }
 }
 
+/// Each command removes its own record once the other one is there.
+#[test]
+fn a_benchmark_whose_record_was_removed_had_begun() {
+    let bench = Bench::new();
+    let path = |name: &str| bench.path(&format!("s/{name}.swell")).display().to_string();
+    let of = |name: &str, own: &str, other: &str| {
+        let command = format!("if test -e {}; then rm -f {}; fi", path(other), path(own));
+        format!("[[benchmark]]\nname = \"{name}\"\nshell = true\ncommand = \"{command}\"\n")
+    };
+    bench.write("s.toml", &(of("a", "001-a", "002-b") + &of("b", "002-b", "001-a")));
+    let ran = bench.stillwell(&["bench", "s.toml", "-r", "2", "-o", "s"]).ends_with(2);
+    assert!(ran.stdout.contains("2 runs") && !ran.stdout.contains("not begun"), "{ran:#?}");
+    ran.says(&["was removed during the session, and its runs are lost"]);
+}
+
 /// A terminal that was closed, or a full disk behind standard output, takes no export away.
 #[test]
 fn exports_are_written_without_standard_output() {

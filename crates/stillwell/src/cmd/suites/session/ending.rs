@@ -32,7 +32,12 @@ impl SuiteSession<'_> {
         let is_text = is_shown && !output.json;
         let is_seen = is_text && Screen::is_one_terminal();
         let failures = self.failures(if is_seen { Quote::InSummary } else { Quote::Here })?;
-        let whole = whole_suite(directory).map_err(|error| lost(directory, error))?;
+        let mut whole = whole_suite(directory).map_err(|error| lost(directory, error))?;
+        if let Some(whole) = &mut whole {
+            // A command may have removed the record of a benchmark that had begun.
+            let begun = self.entries.iter().filter(|entry| entry.is_set_up);
+            whole.not_begun.retain(|name| begun.clone().all(|it| it.member.name != *name));
+        }
         let is_there = whole.is_some();
         let fail_on = spec.session.judgement.fail_on.or_else(|| self.limit_of_gate());
         let mut judged = whole.map(Assessment::of);
