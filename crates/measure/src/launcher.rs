@@ -18,7 +18,7 @@ use crate::clock::monotonic_ns;
 use crate::core_prober::ProbeSchedule;
 use crate::counters::Counters;
 use crate::destination::Destination;
-use crate::job_mark::JobMark;
+use crate::job_mark::JobMarker;
 use crate::launch_attributes::{allowed_cpus, attributes_of, pin_myself, raise_own_priority};
 use crate::memory_use::MemoryUse;
 use crate::page_placement::PagePlacement;
@@ -42,7 +42,7 @@ use record::Survivors;
 /// The launcher's state from batch to batch.
 pub(super) struct LauncherLoop {
     pub(super) front_end: i32,
-    mark: Option<JobMark>,
+    mark: Option<JobMarker>,
     pub(super) destination: Option<Destination>,
     timeout: Option<Duration>,
     /// The launcher's own waits; `None` if the kernel counts none.
@@ -66,7 +66,7 @@ impl LauncherLoop {
     pub(super) fn open(
         open: LauncherSettings,
         front_end: i32,
-        mark: Option<JobMark>,
+        mark: Option<JobMarker>,
     ) -> Result<(Self, LauncherReport)> {
         let allowed = allowed_cpus()?;
         if let Some(cpus) = &open.launcher_cpus {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use rustix::process::Signal;
 
 use crate::destination::Destination;
-use crate::job_mark::JobMark;
+use crate::job_mark::JobMarker;
 use crate::launcher::LauncherLoop;
 use crate::prepared::padding_variable;
 use crate::wire::{self, LauncherReply, LauncherRequest};
@@ -42,7 +42,7 @@ struct OpenSession {
 fn begin(front_end: i32) -> Result<Option<OpenSession>> {
     let stdin = io::stdin();
     let mut socket = File::from(stdin.as_fd().try_clone_to_owned()?);
-    let mark = JobMark::handed(std::env::args_os().nth(1).as_deref());
+    let mark = JobMarker::handed(std::env::args_os().nth(1).as_deref());
     let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(None) };
     let is_undercover = open.is_undercover;
     if is_undercover {

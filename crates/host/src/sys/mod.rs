@@ -12,6 +12,7 @@ mod probe;
 mod pty;
 mod rights;
 mod seccomp;
+mod sharing;
 mod signals;
 mod spawn;
 mod strings;
@@ -42,6 +43,7 @@ pub use rights::{
     take_files, with_files_of, with_own_files,
 };
 pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
+pub use sharing::share_numbers;
 pub use signals::{
     Alarm, HeldSignals, end_stop_requests, fail_at_file_size_limit, install_launcher_signals,
     is_ignored, is_stop_requested, let_signals_arrive, stop_ignoring_children, take_stop_request,
