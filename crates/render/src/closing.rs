@@ -117,7 +117,7 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
         | Finding::TooShort { .. }
         | Finding::Outlived { .. } => true,
         // A failure that ended the session is at the top.
-        Finding::RejectedRuns { arm, .. } => plan.arms[arm].accept.is_none(),
+        Finding::RejectedRuns { arm, .. } => !notes::have_failed(plan, arm),
         Finding::Lost { share, .. } => is_open && share >= LOST_MIN,
         // The note on lost time is more important, and has the same remedy.
         Finding::NiceInTerminal { .. } => false,

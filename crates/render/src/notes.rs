@@ -38,10 +38,8 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
         Finding::RejectedRuns { arm, n, n_runs } => {
-            let runs = runs(plan, *arm, *n, *n_runs);
-            let is_ignored = plan.arms[*arm].accept.is_none();
-            let how = if is_ignored { "had no value to compare" } else { "failed" };
-            format!("{runs} {how} and did not count")
+            let (runs, why) = (runs(plan, *arm, *n, *n_runs), why_rejected(plan, *arm));
+            format!("{runs} {why} and did not count")
         }
         Finding::FailedRuns { arm, n, n_runs } => {
             format!("{} did not exit with 0", runs(plan, *arm, *n, *n_runs))
@@ -88,6 +86,21 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::OneLayout => ONE_LAYOUT.into(),
+    }
+}
+
+/// Whether runs that do not count can only have failed. Such a run ends the session. Others had no value to compare,
+/// because no exit status is a failure, or because the kernel did not count what decides.
+pub(super) fn have_failed(plan: &Plan, arm: usize) -> bool {
+    let is_counted = plan.policy.decide_on.is_some_and(|it| !it.metrics().is_empty());
+    plan.arms[arm].accept.is_some() && !is_counted
+}
+
+fn why_rejected(plan: &Plan, arm: usize) -> &'static str {
+    match plan.arms[arm].accept {
+        _ if have_failed(plan, arm) => "failed",
+        Some(_) => "failed or had no value to compare",
+        None => "had no value to compare",
     }
 }
 

@@ -37,12 +37,20 @@ fn commands_have_their_names() {
     let mut plan = plan();
     let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
     assert_eq!(what(&finding, &plan), "1 of 1 run of a did not exit with 0");
-    // Where no status is a failure, only the value was missing.
     let finding = Finding::RejectedRuns { arm: 0, n: 8, n_runs: 24 };
-    assert_eq!(what(&finding, &plan), "8 of 24 runs of a failed and did not count");
-    plan.arms[0].accept = None;
-    let expected = "8 of 24 runs of a had no value to compare and did not count";
-    assert_eq!(what(&finding, &plan), expected);
+    for (decide_on, accept, why) in [
+        (None, Some(vec![0]), "failed"),
+        (Some(DecideOn::Wall), Some(vec![0]), "failed"),
+        (Some(DecideOn::Value), Some(vec![0]), "failed"),
+        // Beside processes that earlier runs left behind, a run has no counts of the processor.
+        (Some(DecideOn::Cycles), Some(vec![0]), "failed or had no value to compare"),
+        // Where no status is a failure, only the value was missing.
+        (Some(DecideOn::Value), None, "had no value to compare"),
+    ] {
+        (plan.policy.decide_on, plan.arms[0].accept) = (decide_on, accept);
+        let expected = format!("8 of 24 runs of a {why} and did not count");
+        assert_eq!(what(&finding, &plan), expected);
+    }
     let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
     assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
 }
