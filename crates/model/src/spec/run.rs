@@ -169,8 +169,9 @@ pub struct LengthOptions {
     #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
     /// This many timed runs of each command that count, whatever they show. Blocks that are left out as warm-up are made
-    /// up for, and so are up to NUM blocks with a run that --timeout ended, whose other runs count as well. With --budget
-    /// fewer, if that is used up before [default: until everything is decided, at most as many as fit the budget]
+    /// up for, and so are up to NUM blocks with a run that --timeout ended or that has no value, whose other runs count as
+    /// well. With --budget fewer, if that is used up before [default: until everything is decided, at most as many as fit
+    /// the budget]
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,

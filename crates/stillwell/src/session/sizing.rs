@@ -1,5 +1,5 @@
 //! Extends a decided session until the size of its difference is known well enough: the first look that decides can say
-//! `0.03 to 43 % slower`. A gate does not need the size. Also counts the blocks that replace invalid ones.
+//! `0.03 to 43 % slower`. A gate does not need the size. Also counts the blocks that replace others.
 
 use stats::Invalid;
 
@@ -16,8 +16,8 @@ const SIZE_SHARE: f64 = 0.5;
 const BUDGET_SHARE: f64 = 0.2;
 
 impl SessionState {
-    /// Blocks that are due beyond `n_blocks`: one for each block with a timed-out run, at most as many as planned, and
-    /// then one for each block that comparisons leave out as warm-up.
+    /// Blocks that are due beyond `n_blocks`: one for each block with a run that does not count, at most as many as
+    /// planned, and then one for each block that comparisons leave out as warm-up.
     pub(super) fn n_due(&self, plan: &Plan, n_blocks: u32, n_run: u32) -> u32 {
         let spoiled = self.live.n_spoiled_blocks().min(n_blocks);
         let n_due = n_blocks.saturating_add(spoiled);
