@@ -18,7 +18,7 @@ const SHARE_MIN: f64 = 0.05;
 /// A count is a cause above this quantile of the arm's runs: 11 switches explain little if 10 are usual.
 const UNUSUAL: f64 = 0.9;
 
-/// The outliers of an arm. Times are in ns, excesses over the arm's median.
+/// The outliers of an arm. Times are in ns, other values in their base unit; excesses over the arm's median.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outliers {
     /// Runs above this time are outliers, ns.
@@ -50,12 +50,12 @@ pub struct Outlier {
     pub causes: Vec<Cause>,
 }
 
-/// An excess and its parts, each above the arm's median run; `None` if it was not recorded.
+/// An excess and its parts, each above the arm's median run; `None` if it was not recorded, or is no part of the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
-    /// Preempted. Not known of clean times, which are without it; the same of the next.
+    /// Preempted. Clean times and CPU times are without it; the same of the next.
     pub preempted_ns: Option<f64>,
     /// Run-queue delay without preemptions.
     pub queued_ns: Option<f64>,
@@ -94,13 +94,14 @@ const COUNTS: [(CountName, Metric); 4] = [
     (CountName::VoluntarySwitches, Metric::VoluntarySwitches),
 ];
 
-/// The outliers among the rows `indices` with the times `times`. Clean times are without preemptions and waits for a CPU,
-/// so these are no causes then. `None` with too few runs, or times of zero.
+/// The outliers among the rows `indices` with the times `times`. Clean times and CPU times are without preemptions and
+/// waits for a CPU, so these are no causes then. `clock` is `None` for values that are no times: no time is a part of
+/// their excess. `None` with too few runs, or times of zero.
 pub(super) fn find(
     rows: &Rows,
     indices: &[usize],
     times: &[f64],
-    clock: Clock,
+    clock: Option<Clock>,
 ) -> Option<Outliers> {
     let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
@@ -148,8 +149,12 @@ struct TypicalRun {
 }
 
 impl TypicalRun {
-    fn of(rows: &Rows, indices: &[usize], times: &[f64], clock: Clock) -> Option<Self> {
-        let has_waits = clock != Clock::Clean || !rows.has(Metric::StalledNs);
+    fn of(rows: &Rows, indices: &[usize], times: &[f64], clock: Option<Clock>) -> Option<Self> {
+        let has_waits = match clock {
+            Some(Clock::Wall) => true,
+            Some(Clock::Clean) => !rows.has(Metric::StalledNs),
+            Some(Clock::Cpu) | None => false,
+        };
         let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
             SortedSample::new(&values).ok()
@@ -161,7 +166,7 @@ impl TypicalRun {
             has_waits,
             preempted_ns: has_waits.then(|| median(&|index| preempted_ns(rows, index))).flatten(),
             queued_ns: has_waits.then(|| median(&|index| queued_ns(rows, index))).flatten(),
-            cpu_ns: median(&|index| cpu_ns(rows, index)),
+            cpu_ns: clock.and_then(|_| median(&|index| cpu_ns(rows, index))),
             counts: COUNTS.map(|(_, metric)| {
                 sorted(&|index| rows.get(index, metric).map(|count| count as f64))
             }),
@@ -245,7 +250,7 @@ mod tests {
         let indices: Vec<usize> = (0..rows.len()).collect();
         let times: Vec<f64> =
             indices.iter().map(|&at| rows.get(at, Metric::WallNs).unwrap() as f64).collect();
-        find(rows, &indices, &times, clock).unwrap()
+        find(rows, &indices, &times, Some(clock)).unwrap()
     }
 
     #[track_caller]
@@ -293,7 +298,8 @@ mod tests {
             rows.push(&row);
         }
         let n_causes = |clock| found(&rows, clock).largest[0].causes.len();
-        assert_eq!((n_causes(Clock::Wall), n_causes(Clock::Clean)), (2, 0));
+        let n = [Clock::Wall, Clock::Clean, Clock::Cpu].map(n_causes);
+        assert_eq!(n, [2, 0, 0]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Serialize;
 use stats::series::{self, Stability};
 
 use crate::arm_values::{by_arm, sessions};
+use crate::clocks::compares_time;
 use crate::outliers::{self, Outliers};
 use model::values::metric::Metric;
 use record::Record;
@@ -138,6 +139,7 @@ fn check_session(record: &Record) -> Vec<ArmCheck> {
     let plan = &record.header.plan;
     let of_arm = |(arm, (indices, times)): (usize, &ArmRuns)| {
         let (steadiness, checks) = checks(times, plan.seed);
+        let clock = compares_time(plan, &plan.arms[arm]).then_some(plan.policy.clock);
         ArmCheck {
             arm,
             label: String::new(),
@@ -147,7 +149,7 @@ fn check_session(record: &Record) -> Vec<ArmCheck> {
             checks,
             slow_start: slow_start(times, plan.n_warmups),
             outliers: (times.len() >= RUNS_MIN)
-                .then(|| outliers::find(&record.rows, indices, times, plan.policy.clock))
+                .then(|| outliers::find(&record.rows, indices, times, clock))
                 .flatten(),
         }
     };

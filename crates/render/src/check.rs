@@ -20,7 +20,6 @@ use analysis::{
 };
 use model::words::path_text;
 use record::Record;
-use record::plan::Plan;
 
 const INDENT: usize = 3;
 /// Widest name of a command in a list of several.
@@ -63,21 +62,20 @@ pub fn json(to: &mut impl io::Write, record: &Record, check: &RecordCheck) -> io
 /// The finding and the remedy; then a block for each candidate, and one for an unstable control. `has_all`: also the
 /// statistics of stable commands.
 pub fn text(record: &Record, check: &RecordCheck, has_all: bool, styles: &Styles) -> String {
-    let plan = &record.header.plan;
     let mut out = String::new();
     conclusion(&mut out, record, check, styles);
     out.push('\n');
     for arm in &check.arms {
         if arm.is_control {
-            control(&mut out, plan, arm, styles);
+            control(&mut out, record, arm, styles);
         } else {
-            block(&mut out, plan, arm, has_all, styles);
+            block(&mut out, record, arm, has_all, styles);
         }
     }
     if check.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
         wrap(&mut out, "", 0, RATE);
     }
-    outliers::not_recorded(&mut out, plan, check);
+    outliers::not_recorded(&mut out, record, check);
     writeln!(out, "record: {}", record.path.display()).ok();
     out
 }
@@ -129,38 +127,36 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     wrap(out, "remedy: ", 8, &remedy);
 }
 
-fn control(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
+fn control(out: &mut String, record: &Record, arm: &ArmCheck, styles: &Styles) {
     if arm.steadiness == Steadiness::Unstable {
         writeln!(out, "{} (it is subtracted)", shorten(&arm.label, COLUMNS - 20)).ok();
-        verdict(out, plan, arm, styles);
+        verdict(out, record, arm, styles);
         out.push('\n');
     }
 }
 
-fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, has_all: bool, styles: &Styles) {
+fn block(out: &mut String, record: &Record, arm: &ArmCheck, has_all: bool, styles: &Styles) {
     let number = format!("{:<INDENT$}", arm.arm + 1);
     writeln!(out, "{number}{}", shorten(&arm.label, COLUMNS - number.len())).ok();
-    verdict(out, plan, arm, styles);
+    verdict(out, record, arm, styles);
     if has_all || arm.steadiness == Steadiness::Unstable {
         table(out, &arm.checks);
     }
     if let Some(start) = arm.slow_start {
-        let is_time = QuantityWords::of(plan).is_time();
+        let is_time = QuantityWords::of_arm(record, arm.arm).is_time();
         let were = if is_time { "were slower" } else { "had higher values" };
         let text = format!(
             "slow start: the first {} runs {were} than nine in ten of the later ones; {} leaves them out",
             start.n_runs,
-            Audience::of(plan).warmups(start.n_warmups)
+            Audience::of(&record.header.plan).warmups(start.n_warmups)
         );
         wrap(out, "   ", INDENT, &text);
     }
-    if let Some(outliers) = &arm.outliers {
-        outliers::block(out, plan, outliers, arm.n_runs);
-    }
+    outliers::block(out, record, arm);
     out.push('\n');
 }
 
-fn verdict(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
+fn verdict(out: &mut String, record: &Record, arm: &ArmCheck, styles: &Styles) {
     let n_runs = arm.n_runs;
     let (style, verdict, more) = match arm.steadiness {
         Steadiness::Stable => (styles.same, "stable", format!(", n {n_runs}")),
@@ -173,7 +169,7 @@ fn verdict(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
             (styles.attention, "too few runs to tell", more)
         }
         Steadiness::UnfitTimes => {
-            let is_time = QuantityWords::of(plan).is_time();
+            let is_time = QuantityWords::of_arm(record, arm.arm).is_time();
             let why = if is_time { "a run took no time" } else { "a value is not above 0" };
             (styles.attention, "cannot be told", format!(", n {n_runs}: {why}"))
         }
@@ -233,6 +229,7 @@ mod tests {
     use super::*;
     use crate::columns::width;
     use analysis::check_record;
+    use model::values::metric::Metric;
     use model::values::{DecideOn, ValueUnit};
     use record::Rows;
     use record::fixture::{record, row, run};
@@ -283,6 +280,7 @@ mod tests {
         for (step, value) in (0..).zip(values) {
             let mut row = row(step, 0, Some(step), 1000);
             row.value = Some(value);
+            row.set(Metric::UserUs, Some(100 * u64::from(step)));
             record.rows.push(&row);
         }
         let text = text(&record, &check_record(&record), false, &Styles::default());
@@ -295,6 +293,17 @@ mod tests {
         let text = shown_values((0..60).map(|run| 100.0 + f64::from(run)));
         assert!(text.contains("median +- err is less certain"), "{text}");
         assert!(text.contains("remedy: measure again with --isolate"), "{text}");
+    }
+
+    /// No time is a part of a value, and none explains it.
+    #[test]
+    fn outliers_among_values_are_no_times() {
+        let text =
+            shown_values((0..40).map(|i| if i < 39 { 1000.0 + f64::from(i % 3) } else { 1900.0 }));
+        let expected = "outliers: 1 of 40 runs is above 1008, 899 above the median in all; no cause recorded run \
+                        block value excess cause 40 39 1900 899 no cause recorded";
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("CPU time") && !text.contains("evidence"), "{text}");
     }
 
     #[test]

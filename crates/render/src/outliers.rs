@@ -1,25 +1,32 @@
 //! Outliers in words: their number, the largest ones, and the causes of their lost time.
 
 use crate::columns::wrap;
+use crate::quantity::QuantityWords;
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind, requested_unit, short_time};
-use analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
-use record::plan::Plan;
+use crate::units::{short_time, unit_in_record, unit_of_arms};
+use analysis::{ArmCheck, Cause, CountName, ExcessTime, Outlier, RecordCheck, UncertainValue};
+use record::Record;
 
 const INDENT: usize = 3;
 
-/// Appends the number of outliers, their total excess time, and a table of the largest.
-pub(super) fn block(out: &mut String, plan: &Plan, outliers: &Outliers, n_runs: usize) {
+/// Appends the number of an arm's outliers, their total excess, and a table of the largest.
+pub(super) fn block(out: &mut String, record: &Record, arm: &ArmCheck) {
+    let Some(outliers) = &arm.outliers else { return };
     if outliers.n == 0 {
         out.push_str("   outliers: none\n");
         return;
     }
-    let fence = short_time(outliers.fence_ns);
+    let short = |value: f64| {
+        let unit = unit_in_record(record, arm.arm, value);
+        unit.label(&uncertain::significant(value / unit.size, 3))
+    };
     let are = if outliers.n == 1 { "is" } else { "are" };
     let mut text = format!(
-        "outliers: {} of {n_runs} runs {are} above {fence}, {} above the median in all",
+        "outliers: {} of {} runs {are} above {}, {} above the median in all",
         outliers.n,
-        short_time(outliers.total.excess_ns)
+        arm.n_runs,
+        short(outliers.fence_ns),
+        short(outliers.total.excess_ns)
     );
     let parts = parts(&outliers.total);
     if !parts.is_empty() {
@@ -34,7 +41,7 @@ pub(super) fn block(out: &mut String, plan: &Plan, outliers: &Outliers, n_runs: 
         text += &format!("; the {} largest:", outliers.largest.len());
     }
     wrap(out, "   ", INDENT, &text);
-    table(out, plan, &outliers.largest);
+    table(out, record, arm.arm, &outliers.largest);
 }
 
 /// The parts of the excess time above 1 %, relative to the median run.
@@ -49,10 +56,11 @@ fn parts(lost: &ExcessTime) -> Vec<String> {
     parts.map(|(ns, what)| format!("{} {what}", short_time(ns))).collect()
 }
 
-/// Appends a line for each outlier: run, block, time, excess, cause. A long cause wraps below itself.
-fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
-    let walls = outliers.iter().map(|outlier| outlier.wall_ns);
-    let unit = DisplayUnit::choose(UnitKind::Time, requested_unit(&plan.metrics, "wall"), walls);
+/// Appends a line for each outlier: run, block, value, excess, cause. A long cause wraps below itself.
+fn table(out: &mut String, record: &Record, arm: usize, outliers: &[Outlier]) {
+    let values = outliers.iter().map(|it| UncertainValue { value: it.wall_ns, err: None });
+    let unit = unit_of_arms(record, arm, values);
+    let what = if QuantityWords::has_t0(record, arm) { "time" } else { "value" };
     let cells = |outlier: &Outlier| {
         [
             outlier.run.to_string(),
@@ -61,7 +69,7 @@ fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
             unit.number(outlier.lost.excess_ns, None),
         ]
     };
-    let headings = ["run", "block", &unit.heading("time"), "excess"].map(String::from);
+    let headings = ["run", "block", &unit.heading(what), "excess"].map(String::from);
     let rows: Vec<[String; 4]> = outliers.iter().map(cells).collect();
     let width = |column: usize| {
         let all = std::iter::once(&headings).chain(&rows);
@@ -110,15 +118,15 @@ fn causes(outlier: &Outlier) -> String {
     format!("no cause recorded{own}")
 }
 
-/// Appends a note on missing evidence for causes, if there are outliers.
-pub(super) fn not_recorded(out: &mut String, plan: &Plan, check: &RecordCheck) {
-    let has_outliers =
-        check.arms.iter().any(|arm| arm.outliers.as_ref().is_some_and(|outliers| outliers.n > 0));
-    if !has_outliers || check.not_recorded.is_empty() {
+/// Appends a note on missing evidence for causes, if there are outliers among times.
+pub(super) fn not_recorded(out: &mut String, record: &Record, check: &RecordCheck) {
+    let has_outliers = |arm: &ArmCheck| arm.outliers.as_ref().is_some_and(|it| it.n > 0);
+    let is_for = |arm: &ArmCheck| has_outliers(arm) && QuantityWords::has_t0(record, arm.arm);
+    if !check.arms.iter().any(is_for) || check.not_recorded.is_empty() {
         return;
     }
     let names = check.not_recorded.join(", ");
-    let why = if plan.evidence {
+    let why = if record.header.plan.evidence {
         "not on this machine (why: `stillwell show --json`, gaps)"
     } else {
         "--metrics wall collects none of it"
