@@ -62,12 +62,15 @@ impl Disturbance {
     }
 }
 
-/// What decides in a record, or in a part of it, if that is no time of its runs. It has no t0 that time could be lost
-/// above.
-pub fn other_quantity(record: &Record) -> Option<DecideOn> {
-    let parts = record.parts.iter().map(|part| &part.header.plan);
-    let mut decides = parts.chain([&record.header.plan]).filter_map(|plan| plan.policy.decide_on);
-    decides.find(|it| it.clock().is_none())
+/// The name of what decides in a record, or in a part of it, if that is no time of its runs. It has no t0 that time
+/// could be lost above.
+pub fn other_quantity(record: &Record) -> Option<String> {
+    let mut plans = record.parts.iter().map(|part| &part.header.plan).chain([&record.header.plan]);
+    plans.find_map(|plan| {
+        let other = plan.policy.decide_on.filter(|it| it.clock().is_none());
+        let memory = plan.workers.as_ref().filter(|it| it.headline.clock().is_none());
+        other.map(DecideOn::name).or_else(|| memory.map(|_| "memory".to_owned()))
+    })
 }
 
 impl DisturbanceSource {

@@ -194,7 +194,8 @@ fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::values::Better;
+    use model::values::{Better, Headline};
+    use record::plan::workers::Workers;
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
@@ -214,6 +215,16 @@ mod tests {
         };
         let words = "--value=-(.*) --value-file out --value-unit req/s --value-better higher";
         assert_eq!(value_options(&rule).unwrap().join(" "), words);
+    }
+
+    /// `noise` refuses it.
+    #[test]
+    fn no_time_is_lost_where_memory_decides() {
+        let mut record = record::fixture::record(&["a"]);
+        assert!(find_noise(&record).is_some());
+        let headline = Headline::Memory;
+        record.header.plan.workers = Some(Workers { headline, ..Workers::default() });
+        assert_eq!(find_noise(&record), None);
     }
 
     #[test]

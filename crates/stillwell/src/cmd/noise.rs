@@ -60,8 +60,8 @@ fn show_ledgers(verb: &NoiseVerb) -> Result<u8> {
 
 /// Refuses a record whose t0 is of no time of its runs.
 fn refuse_other_quantities(record: &Record) -> Result<()> {
-    let Some(other) = other_quantity(record) else { return Ok(()) };
-    let (path, name) = (record.path.display(), other.name());
+    let Some(name) = other_quantity(record) else { return Ok(()) };
+    let path = record.path.display();
     let what_to_do = match record.parts[..] {
         [] => "measure with --decide-on clean to see what took the time",
         _ => "name the records in it whose times decide",

@@ -318,6 +318,7 @@ fn memory_can_be_what_is_compared() {
     assert!(said.contains(" MiB of memory") && !said.contains("hardware thread"), "{said}");
     let t0 = analysis(&bench)["arms"][0]["wall"]["t0"]["value"].as_f64().unwrap();
     assert!((50e6..200e6).contains(&t0), "{t0}");
+    bench.stillwell(&["noise", "r.swell"]).ends_with(2).says(&["r.swell: memory decides"]);
 }
 
 #[test]
