@@ -80,8 +80,10 @@ pub fn text(
             FileStatistic::T0 => ("t0".to_owned(), "t0"),
             by => (format!("{}s", singular(by)), "the scatter between processes"),
         };
+        let has_times = comparison.lines.iter().any(|line| line.unit == ResultUnit::Time);
+        let slower = if has_times { "slower, or more" } else { "more" };
         let text = format!(
-            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is that of {error}"
+            "ratios of {of}, new ÷ reference: above 1 is {slower}. They are estimates; the error is that of {error}"
         );
         wrap(&mut out, "", 0, &text);
         limits(&mut out, comparison);
@@ -345,12 +347,13 @@ fn conclusion(sides: &[BenchmarkFile], comparison: &FilesComparison) -> Conclusi
     let effects = comparison.lines.iter().flat_map(|line| {
         let ratios = line.cells.iter().zip(sides).skip(1);
         ratios.filter_map(|(cell, side)| {
-            let ratio = cell.as_ref()?.ratio?;
+            let ratio = cell.as_ref()?.ratio?.value;
+            // An effect is one on the cost.
+            let ratio = Some(if line.more_is_better { 1.0 / ratio } else { ratio });
             let name = match sides.len() {
                 2 => line.name.clone(),
                 _ => format!("{} in {}", line.name, side.file),
             };
-            let ratio = Some(ratio.value);
             Some(Effect { name, against: reference.clone(), ratio, ..Effect::default() })
         })
     });

@@ -16,9 +16,27 @@ fn file(a: [f64; 3], b: [f64; 3]) -> ComparedFile {
     ComparedFile::from_results(results)
 }
 
+fn sides() -> [BenchmarkFile; 2] {
+    ["old", "new"].map(|file| BenchmarkFile { file: file.into(), tool: String::new() })
+}
+
 fn shown(comparison: &FilesComparison, layout: ComparisonLayout) -> String {
-    let side = |file: &str| BenchmarkFile { file: file.into(), tool: String::new() };
-    text(&[side("old"), side("new")], comparison, layout)
+    text(&sides(), comparison, layout)
+}
+
+#[test]
+fn a_higher_throughput_is_more_and_costs_less() {
+    let file = |rate: f64| {
+        let mut made = BenchmarkValues::new("a", ResultUnit::Other("ops/s".into()));
+        made.values.push(rate);
+        made.end_launch(LaunchInfo::default());
+        ComparedFile::from_results(Results { benchmarks: vec![made], ..Results::default() })
+    };
+    let comparison = compare(&[file(100.0), file(125.0)], FileStatistic::Mean);
+    let text = shown(&comparison, ComparisonLayout::default());
+    assert!(text.contains("new ÷ reference: above 1 is more. They"), "{text}");
+    let ratio = conclusion(&sides(), &comparison).effects[0].ratio.unwrap();
+    assert!((ratio - 0.8).abs() < 1e-9, "{ratio}");
 }
 
 #[test]
