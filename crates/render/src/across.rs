@@ -89,7 +89,7 @@ pub fn text(
         let t0s = arms.filter_map(ArmSummary::net_t0);
         let unit = unit_of_arms(new.record, pair.new.arm, t0s);
         let location = QuantityWords::location(new.record, pair.new.arm);
-        writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
+        writeln!(out, "\n{}", shorten(&plan.full_label(pair.new.arm), COLUMNS)).ok();
         for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
             let t0 = t0::arm_text(unit, arm).map(|text| unit.label(&text));
             let t0 = t0.as_deref().unwrap_or("unknown: no finished run");
@@ -118,7 +118,7 @@ pub fn text(
 
 /// Appends the answer on one pair. Separate sessions have no verdict, so it is an estimate.
 fn answer(out: &mut String, pair: &ArmPair<'_>, new: &Record, styles: &Styles) {
-    let name = shorten(&pair.new.label, NAME_MAX);
+    let name = shorten(&new.header.plan.full_label(pair.new.arm), NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
             let ratio = pair.judgement.shown_estimate(*ratio);
@@ -299,27 +299,24 @@ mod tests {
     use analysis::verdict::judge;
     use record::fixture::record;
 
+    fn pair<'a>(record: &Record, old: &'a ArmSummary, new: &'a ArmSummary) -> ArmPair<'a> {
+        let evidence = Evidence::Unpaired {
+            ratio: uncertain(1.018, 0.006),
+            because: NoTest::SeparateRecords,
+            past: None,
+        };
+        let comparison = Comparison { arm: new.arm, reference: new.arm, evidence };
+        let judgement = judge(&comparison, &record.header.plan.policy);
+        ArmPair { old: vec![old], new, comparison, judgement, distributions: None }
+    }
+
     #[test]
     fn both_sides_and_no_verdict() {
         let (mut old, new) = (record(&["sleep 1"]), record(&["sleep 1"]));
         old.path = "/tmp/old.swell".into();
         old.header.facts.kernel = Some("6.1".into());
         let (old_arms, new_arms) = (analysis(&old, &[1e9]).arms, analysis(&new, &[1.018e9]).arms);
-        let evidence = Evidence::Unpaired {
-            ratio: uncertain(1.018, 0.006),
-            because: NoTest::SeparateRecords,
-            past: None,
-        };
-        let comparison = Comparison { arm: 0, reference: 0, evidence };
-        let judgement = judge(&comparison, &new.header.plan.policy);
-        let old_arm = vec![&old_arms[0]];
-        let pairs = [ArmPair {
-            old: old_arm,
-            new: &new_arms[0],
-            comparison,
-            judgement,
-            distributions: None,
-        }];
+        let pairs = [pair(&new, &old_arms[0], &new_arms[0])];
         let session = |record, n_shared| SessionRecord {
             record,
             neighbours: Some(Neighbours { n_probes: 50, n_shared, ratio: None }),
@@ -333,6 +330,21 @@ mod tests {
         assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
         assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
         assert_eq!(document["new"]["neighbours"]["n_shared"], 20);
+    }
+
+    /// The benchmarks of a suite may have one program.
+    #[test]
+    fn a_benchmark_has_its_name() {
+        let mut record = record(&["a", "b"]);
+        for (arm, name) in record.header.plan.arms.iter_mut().zip(["x", "y"]) {
+            (arm.name, arm.benchmark) = (Some("prog".into()), Some(name.into()));
+        }
+        let arms = analysis(&record, &[1e9, 2e9]).arms;
+        let pairs = [0, 1].map(|arm| pair(&record, &arms[arm], &arms[arm]));
+        let session = SessionRecord { record: &record, neighbours: None };
+        let text = text(&[session], session, &pairs, &Styles::default());
+        assert!(text.starts_with("x took ") && text.contains("\ny took "), "{text}");
+        assert!(text.contains("\nx\nold ") && text.contains("\ny\nold "), "{text}");
     }
 
     /// A ratio of limits is no estimate of either direction.
