@@ -160,7 +160,7 @@ fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
 }
 
 /// The other program's name of the unit of an import.
-fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
+pub(super) fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
     record.header.imported.as_ref()?.benchmarks.get(arm)?.unit_name.as_deref()
 }
 

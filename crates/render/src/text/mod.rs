@@ -14,7 +14,9 @@ use formats::ResultUnit;
 use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::units::{DisplayUnit, percent, unit_in_record, unit_of_arms, unit_of_walls};
+use crate::units::{
+    DisplayUnit, imported_unit, percent, unit_in_record, unit_of_arms, unit_of_walls,
+};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
@@ -125,7 +127,7 @@ impl<'a> SummaryContext<'a> {
 
 /// The median of values of which more is better, with the other program's unit.
 pub(super) fn rate(record: &Record, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
-    let name = record.header.imported.as_ref()?.benchmarks.get(arm.arm)?.unit_name.clone()?;
+    let name = imported_unit(record, arm.arm)?.to_owned();
     let median = arm.times.as_ref()?.median;
     let unit = unit_in_record(record, arm.arm, median.value);
     let text = unit.label(&unit.uncertain(median.value, median.err));
