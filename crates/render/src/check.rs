@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, FinalVerdict, find_noise};
 use crate::document::{self, DocumentBody};
-use crate::quantity::{QuantityWords, own_statistic};
+use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::table::cells;
@@ -108,7 +108,8 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let mut lines = String::new();
     wrap(&mut lines, "Not stable: ", 12, &unstable.join(", "));
     out.push_str(&lines.replacen("Not stable", &paint(styles.attention, "Not stable"), 1));
-    let of = own_statistic(&record.header.plan);
+    let are_t0s = with(Steadiness::Unstable).all(|arm| QuantityWords::has_t0(record, arm.arm));
+    let of = if are_t0s { "t0" } else { "median" };
     let meaning = format!(
         "the machine or the program changed during the session. {of} +- err is less certain than its +- says. A \
          comparison of commands that ran in turns is exact all the same."
@@ -231,8 +232,8 @@ mod tests {
     use analysis::check_record;
     use model::values::metric::Metric;
     use model::values::{DecideOn, ValueUnit};
-    use record::Rows;
     use record::fixture::{record, row, run};
+    use record::{ImportedFile, Rows};
 
     /// Output of `check` for one arm with these times.
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
@@ -293,6 +294,17 @@ mod tests {
         let text = shown_values((0..60).map(|run| 100.0 + f64::from(run)));
         assert!(text.contains("median +- err is less certain"), "{text}");
         assert!(text.contains("remedy: measure again with --isolate"), "{text}");
+    }
+
+    /// The benchmarks of another program's file may have different quantities.
+    #[test]
+    fn times_beside_values_have_a_t0() {
+        let mut record = record(&["a", "b"]);
+        record.header.imported = Some(ImportedFile::default());
+        record.header.plan.arms[1].unit = ValueUnit::Count;
+        (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
+        let text = text(&record, &check_record(&record), false, &Styles::default());
+        assert!(text.contains("t0 +- err is"), "{text}");
     }
 
     /// No time is a part of a value, and none explains it.
