@@ -214,8 +214,8 @@ impl Plan {
         self.candidates().any(|(_, arm)| arm.label() != self.arms[self.reference].label())
     }
 
-    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing,
-    /// and neither does it in an import, where it is the benchmark's.
+    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing.
+    /// A benchmark whose program has its name is not named twice, as in imports, and where a variant is called like it.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         let suite = self.suite.as_ref().map(|suite| &suite.benchmark);
