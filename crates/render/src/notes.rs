@@ -160,7 +160,7 @@ fn unstable(plan: &Plan, arm: usize, why: &str) -> String {
     format!("the {series} of {} are not stable: {why}", command(plan, arm))
 }
 
-/// Better values are left out, too.
+/// The blocks that are left out may have better values.
 fn slow_start(plan: &Plan, n_blocks: usize) -> String {
     let is_time = QuantityWords::of(plan).is_time();
     let differ = if is_time { "were slower than" } else { "differ from" };

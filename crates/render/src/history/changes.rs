@@ -247,7 +247,7 @@ pub(crate) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
     )
 }
 
-/// A commit that a search found: `0123456789ab "subject", 5.1 % slower than its parent`.
+/// A commit that a search found: `0123456789ab "subject", +5.1 %`.
 pub(crate) fn culprit(series: &Series, stored_culprit: &StoredCulprit) -> String {
     let (id, subject) = (short_id(&stored_culprit.head), shorten(&stored_culprit.subject, 50));
     let group = match stored_culprit.n_commits {

@@ -65,7 +65,7 @@ fn a_suite_on_a_full_disk_is_not_called_interrupted() {
     assert!(is_about_space(&ran), "{}", ran.stderr);
     assert!(ran.stdout.contains(FULL) && !ran.stdout.contains("interrupted: "), "{ran:#?}");
     assert!(!bench.read("shown").contains("interrupted: "), "{}", bench.read("shown"));
-    // Also of the benchmark whose row did not fit.
+    // The cleanup hook also ran for the benchmark whose row did not fit.
     assert_eq!(bench.read("log").lines().count(), bench.read("begun").lines().count(), "{ran:#?}");
 }
 

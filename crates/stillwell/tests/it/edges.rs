@@ -126,7 +126,7 @@ fn a_value_that_is_not_above_zero_ends_the_session_with_a_remedy() {
     assert!(ran.ends_with("{\"event\":\"end\",\"reason\":\"failed\"}\n"), "{ran}");
 }
 
-/// Its values never have a ratio, whatever is measured yet.
+/// Values below zero have no ratio, so more runs do not help.
 #[test]
 fn a_benchmark_whose_value_is_not_above_zero_ends_alone() {
     let bench = Bench::new();
