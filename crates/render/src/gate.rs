@@ -12,7 +12,7 @@ use analysis::ceilings::worst;
 use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
 use analysis::{CeilingAnswer, Evidence};
 use model::values::{Better, Ceiling, FailOn};
-use record::plan::{Arm, Plan};
+use record::plan::Plan;
 use stats::Interval;
 
 /// Columns of a name.
@@ -40,7 +40,7 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
             n => format!(" (the largest of {n})"),
         };
         let word = word(worst.answer);
-        let about = at_most(worst, ceiling, &plan.arms[worst.arm]);
+        let about = at_most(worst, ceiling, plan);
         text += &log_line(&format!("gate: {word}: {name}{of} {about}, exit code {code}"));
     }
     text
@@ -55,10 +55,11 @@ fn word(answer: GateAnswer) -> &'static str {
 }
 
 /// The interval of a value, relative to the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
-pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
+pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, plan: &Plan) -> String {
+    let arm = &plan.arms[answer.arm];
     let Interval { lo, hi } = answer.interval;
     let text = |value: f64| {
-        let unit = unit_of_arm(arm, value);
+        let unit = unit_of_arm(plan, arm, value);
         let shown = |digits: i32| uncertain::significant(value / unit.size, digits);
         // Enough digits to show the side of the ceiling truthfully.
         let is_true = |digits: &i32| {
@@ -75,7 +76,7 @@ pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, arm: &Arm) -> String {
         (true, false) => format!("{verb} at least {}", text(lo)),
         (false, false) => return "has too few runs for an error".into(),
     };
-    let unit = unit_of_arm(arm, ceiling.value);
+    let unit = unit_of_arm(plan, arm, ceiling.value);
     let most = unit.label(&uncertain::trimmed(ceiling.value / unit.size, 6));
     match answer.answer {
         GateAnswer::Fail => format!("{range}, all of it above {most}"),

@@ -139,7 +139,7 @@ impl<'a> GateResult<'a> {
         };
         let value = |arm: usize| {
             let time = times.get(arm)?;
-            let unit = unit_of_arm(&plan.arms[arm], time.value);
+            let unit = unit_of_arm(plan, &plan.arms[arm], time.value);
             Some(unit.label(&t0::beside_ratio(unit, time)))
         };
         let [base, head] =
@@ -177,7 +177,7 @@ impl<'a> GateResult<'a> {
         let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
         let answers = against_ceiling(plan, &judged.analysis.arms, ceiling).ok()?;
         let answer = answers.into_iter().find(|it| it.arm == arm)?;
-        Some((answer.answer, at_most(&answer, ceiling, &plan.arms[arm])))
+        Some((answer.answer, at_most(&answer, ceiling, plan)))
     }
 
     /// The meaning of a row. A row's own meaning is for undecided times.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::columns::one_line;
 use crate::uncertain;
+use analysis::convert::of_record::deciding_value;
 use analysis::suite::plan_of_arm;
 use analysis::{ArmSummary, UncertainValue};
 use model::values::metric::{Metric, Quantity};
@@ -149,13 +150,14 @@ pub fn kind_of_unit(unit: ValueUnit) -> UnitKind {
 }
 
 /// The unit of an arm's compared values.
-pub fn unit_of_arm(arm: &Arm, largest: f64) -> DisplayUnit {
-    own_unit(arm).unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
+pub fn unit_of_arm(plan: &Plan, arm: &Arm, largest: f64) -> DisplayUnit {
+    let own = own_unit(plan, arm);
+    own.unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
 }
 
-/// The user's own unit for an arm's value, unless it is one of time or memory.
-fn own_unit(arm: &Arm) -> Option<DisplayUnit> {
-    let name = arm.value.as_ref()?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
+/// The user's own unit for an arm's value, if the value decides and the unit is not one of time or memory.
+fn own_unit(plan: &Plan, arm: &Arm) -> Option<DisplayUnit> {
+    let name = deciding_value(plan, arm)?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
     Some(unit(kept(name), 1.0))
 }
 
@@ -168,7 +170,7 @@ pub(super) fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
 pub fn unit_in_record(record: &Record, arm: usize, largest: f64) -> DisplayUnit {
     match imported_unit(record, arm) {
         Some(name) => unit_of_name(name, largest),
-        None => unit_of_arm(&record.header.plan.arms[arm], largest),
+        None => unit_of_arm(plan_of_arm(record, arm), &record.header.plan.arms[arm], largest),
     }
 }
 
@@ -230,7 +232,8 @@ fn unit_of_values(
     values: impl Iterator<Item = UncertainValue>,
 ) -> DisplayUnit {
     let arm = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
-    if let Some(own) = arm.filter(|_| kind == UnitKind::Count).and_then(own_unit) {
+    let arm = arm.filter(|_| kind == UnitKind::Count);
+    if let Some(own) = arm.and_then(|arm| own_unit(plan, arm)) {
         return own;
     }
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
@@ -292,6 +295,7 @@ pub fn signed_percent(ratio: f64) -> String {
 mod tests {
     use super::*;
     use model::spec::RunSpec;
+    use model::values::DecideOn;
 
     #[track_caller]
     fn check(kind: UnitKind, largest: f64, expected: &str) {
@@ -350,6 +354,22 @@ mod tests {
         };
         assert_eq!((unit(None), unit(Some("ns")).name), (DisplayUnit::ONE, "µs"));
         assert_eq!(unit(Some("req/s")).name, "req/s");
+    }
+
+    /// Page faults beside a value do not have its unit.
+    #[test]
+    fn a_unit_is_that_of_what_decides() {
+        let unit = |decide_on: Option<DecideOn>| {
+            let mut spec = RunSpec { commands: vec!["a".into()], ..RunSpec::default() };
+            spec.judgement.decide_on = decide_on;
+            let value = &mut spec.process.execution.value;
+            (value.value, value.value_unit) = (Some("x".into()), Some("req/s".into()));
+            let record = record::fixture::from_spec(spec);
+            let of_arms = unit_of_arms(&record, 0, std::iter::empty());
+            [unit_in_record(&record, 0, 5.0).name, of_arms.name]
+        };
+        assert_eq!(unit(None), ["req/s"; 2]);
+        assert_eq!(unit(Some(DecideOn::Faults)), [""; 2]);
     }
 
     #[test]

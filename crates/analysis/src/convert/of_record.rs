@@ -102,7 +102,7 @@ fn own_unit(plan: &Plan, arm: &Arm) -> Option<ResultUnit> {
 }
 
 /// The rule of the value that the program prints, if that decides.
-fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
+pub fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
     let decides = plan.policy.decide_on.is_none_or(|it| it == DecideOn::Value);
     arm.value.as_ref().filter(|_| decides)
 }
