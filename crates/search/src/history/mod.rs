@@ -50,6 +50,13 @@ pub struct BenchmarkResult {
     pub committed_s: Option<i64>,
 }
 
+impl BenchmarkResult {
+    /// Whether it is a time. Only a time has a t0.
+    pub fn is_time(&self) -> bool {
+        self.unit == "ns" && self.better.is_lower()
+    }
+}
+
 /// Origin of a record: machine, time and surroundings.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RecordOrigin {

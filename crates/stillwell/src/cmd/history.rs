@@ -233,9 +233,10 @@ fn leave_limits_out(entries: &mut Vec<StoredResult>) {
         let BenchmarkResult { benchmark, arm, .. } = &entry.result;
         (benchmark.clone(), arm.clone(), entry.origin.machine.clone())
     };
-    let with_t0: HashSet<_> =
-        entries.iter().filter(|entry| !entry.result.t0_is_limit).map(series).collect();
-    entries.retain(|entry| !entry.result.t0_is_limit || !with_t0.contains(&series(entry)));
+    // What is no time is compared by its median.
+    let is_limit = |entry: &StoredResult| entry.result.t0_is_limit && entry.result.is_time();
+    let with_t0: HashSet<_> = entries.iter().filter(|entry| !is_limit(entry)).map(series).collect();
+    entries.retain(|entry| !is_limit(entry) || !with_t0.contains(&series(entry)));
     let n_limits = n_before - entries.len();
     if n_limits > 0 {
         let results =

@@ -47,6 +47,34 @@ fn a_history_knows_that_more_throughput_is_better() {
     check([1000.0, 1200.0], 0, "better", "faster");
 }
 
+/// Writes the first ten results of a history as an older version stored them.
+fn make_older(bench: &Bench, history: &str) {
+    let mut lines: Vec<Value> = bench
+        .read(history)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line"))
+        .collect();
+    for line in &mut lines[1..=10] {
+        let result = line["record"]["results"][0].as_object_mut().expect("a result");
+        result.insert("t0".into(), json!(900.0));
+        result.insert("t0_is_limit".into(), json!(true));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    bench.write(history, &text);
+}
+
+#[test]
+fn a_history_of_an_older_version_goes_on() {
+    let bench = Bench::new();
+    let files = files(&bench, [1000.0, 1000.01]);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
+    make_older(&bench, "h.db");
+    let changes = ["history", "changes", "--db", "h.db"];
+    let text = bench.stillwell(&changes).ends_with(0).stdout;
+    assert!(text.starts_with("no change found in 1 benchmark with 20 results\n"), "{text}");
+}
+
 #[test]
 fn what_is_no_time_has_no_t0() {
     let bench = Bench::new();
