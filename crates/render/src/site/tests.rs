@@ -113,7 +113,7 @@ fn a_higher_throughput_is_better_and_no_time() {
     for entry in &mut all {
         let result = &mut entry.result;
         (result.better, result.unit, result.median) =
-            (Better::Higher, String::from("ops/s"), result.t0);
+            (Some(Better::Higher), String::from("ops/s"), result.t0);
     }
     let files = written(all, None);
     let [page, index] = &files[..] else { panic!("two pages") };

@@ -38,7 +38,7 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
             result.benchmark.clone(),
             result.arm.clone(),
             result.unit.clone(),
-            result.better.is_lower(),
+            result.better().is_lower(),
             origin.machine.clone(),
         );
         by_key.entry(key).or_default().push(entry);
@@ -126,7 +126,7 @@ fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Optio
         benchmark: first.result.benchmark.clone(),
         arm: first.result.arm.clone(),
         unit: first.result.unit.clone(),
-        better: first.result.better,
+        better: first.result.better(),
         machine: first.origin.machine.clone(),
         is_by_commit,
         values,
@@ -315,7 +315,7 @@ mod tests {
         let step = |i: usize| if i < 20 { 100.0 } else { 110.0 };
         let mut all = entries("x", "a", &noisy(40, 1, step));
         for BenchmarkResult { better, median, t0, .. } in all.iter_mut().map(|it| &mut it.result) {
-            (*better, *median) = (Better::Higher, *t0);
+            (*better, *median) = (Some(Better::Higher), *t0);
         }
         all.extend(entries("x", "a", &noisy(40, 2, |_| 100.0)));
         let found = detect(all, SETTINGS);

@@ -9,7 +9,6 @@ use crate::history::{BenchmarkResult, RecordOrigin};
 use analysis::convert::of_record::{better, unit_name};
 use analysis::{Analysis, ArmSummary};
 use host::Facts;
-use model::values::Better;
 use record::Record;
 
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
@@ -66,7 +65,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         benchmark,
         arm,
         unit: unit_name(record, summary.arm),
-        better: better(record, summary.arm),
+        better: Some(better(record, summary.arm)),
         n_runs: summary.n_runs,
         t0: t0.value,
         t0_err: t0.err,
@@ -137,7 +136,6 @@ fn summary_result(label: &str, benchmark: &BenchmarkValues) -> Option<BenchmarkR
     Some(BenchmarkResult {
         benchmark: label.into(),
         unit: unit.name().into(),
-        better: if unit.more_is_better() { Better::Higher } else { Better::Lower },
         n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         t0: min.unwrap_or(median),
         median,

@@ -20,6 +20,7 @@ pub mod store;
 
 use std::sync::Arc;
 
+use formats::ResultUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +34,9 @@ pub struct BenchmarkResult {
     /// The program, if a record has several; otherwise empty.
     pub arm: String,
     pub unit: String,
-    /// The direction in which the values are better.
-    #[serde(default, skip_serializing_if = "Better::is_lower")]
-    pub better: Better,
+    /// The direction in which the values are better; `None`: as the unit says. Older versions stored none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
     /// Number of processes.
     pub n_runs: usize,
     /// Noise-free time, net of the control if there is one.
@@ -51,9 +52,17 @@ pub struct BenchmarkResult {
 }
 
 impl BenchmarkResult {
+    pub fn better(&self) -> Better {
+        let of_unit = || match ResultUnit::Other(self.unit.clone()).more_is_better() {
+            true => Better::Higher,
+            false => Better::Lower,
+        };
+        self.better.unwrap_or_else(of_unit)
+    }
+
     /// Whether it is a time. Only a time has a t0.
     pub fn is_time(&self) -> bool {
-        self.unit == "ns" && self.better.is_lower()
+        self.unit == "ns" && self.better().is_lower()
     }
 }
 

@@ -46,7 +46,7 @@ impl MachineSeries {
 
     /// The sign of a slowdown: it makes times longer, and throughputs smaller.
     fn sign(&self) -> f64 {
-        if self.ordered.entries[0].result.better.is_lower() { 1.0 } else { -1.0 }
+        if self.ordered.entries[0].result.better().is_lower() { 1.0 } else { -1.0 }
     }
 
     /// The series with each value divided by the common movement.

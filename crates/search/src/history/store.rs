@@ -223,7 +223,7 @@ fn cannot_use(path: &Path) -> String {
 
 /// Identifies a result in a record.
 fn key(it: &BenchmarkResult) -> (&str, &str, &str, bool, Option<&str>) {
-    (&it.benchmark, &it.arm, &it.unit, it.better.is_lower(), it.revision.as_deref())
+    (&it.benchmark, &it.arm, &it.unit, it.better().is_lower(), it.revision.as_deref())
 }
 
 fn sort(results: &mut [BenchmarkResult]) {

@@ -56,6 +56,7 @@ fn make_older(bench: &Bench, history: &str) {
         .collect();
     for line in &mut lines[1..=10] {
         let result = line["record"]["results"][0].as_object_mut().expect("a result");
+        assert_eq!(result.remove("better"), Some(json!("higher")));
         result.insert("t0".into(), json!(900.0));
         result.insert("t0_is_limit".into(), json!(true));
     }
@@ -70,6 +71,8 @@ fn a_history_of_an_older_version_goes_on() {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
     make_older(&bench, "h.db");
+    let again = bench.stillwell(&["history", "add", "--db", "h.db", files[0]]).ends_with(0);
+    assert_eq!(again.stdout, "0 files added, 1 known already\n");
     let changes = ["history", "changes", "--db", "h.db"];
     let text = bench.stillwell(&changes).ends_with(0).stdout;
     assert!(text.starts_with("no change found in 1 benchmark with 20 results\n"), "{text}");
