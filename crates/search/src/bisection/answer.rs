@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One commit against another: new ÷ old, above 1 is slower.
+/// One commit against another: new ÷ old as a cost, above 1 is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Relation {
     /// Best estimate.

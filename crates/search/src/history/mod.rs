@@ -103,7 +103,7 @@ pub struct StoredCulprit {
     pub subject: String,
     /// Number of candidate commits: more than 1 if the others cannot be built.
     pub n_commits: usize,
-    /// The commit against its parent: above 1 is slower.
+    /// The commit against its parent, as a cost: above 1 is worse.
     pub ratio: f64,
     pub lo: Option<f64>,
     pub hi: Option<f64>,
