@@ -90,6 +90,22 @@ impl ValueRule {
         Ok(Some(Self { reader, source, unit: options.value_unit.clone(), scale, better }))
     }
 
+    /// The options of `run` that make this rule; `None` of a framework's benchmark, which `run` does not read.
+    pub fn options(&self) -> Option<ValueOptions> {
+        let (value, value_json) = match &self.reader {
+            ValueReader::Regex(regex) => (Some(regex.clone()), None),
+            ValueReader::Pointer(pointer) => (None, Some(pointer.clone())),
+            ValueReader::Harness { .. } => return None,
+        };
+        let value_file = match &self.source {
+            ValueSource::File(file) => Some(file.clone()),
+            _ => None,
+        };
+        let value_unit = self.unit.clone();
+        let value_better = (!self.better.is_lower()).then_some(self.better);
+        Some(ValueOptions { value, value_json, value_file, value_unit, value_better })
+    }
+
     /// The rule for a framework's benchmark, whose time is in ns.
     pub fn for_harness(kind: Harness, benchmark: &str, value: ProcessValue) -> Self {
         let source = match kind.output() {
@@ -149,6 +165,17 @@ mod tests {
         assert_eq!((rule("KiB").kind(), rule("KiB").scale), (ValueUnit::Bytes, 1024.0));
         assert_eq!((rule("req/s").kind(), rule("req/s").scale), (ValueUnit::Count, 1.0));
         assert_eq!((rule("req/s").own_unit(), rule("ms").own_unit()), (Some("req/s"), None));
+    }
+
+    #[test]
+    fn the_options_of_a_rule_make_it_again() {
+        let asked = ValueOptions {
+            value_file: Some("out".into()),
+            value_better: Some(Better::Higher),
+            ..options(None, Some("/p99"), Some("ms"))
+        };
+        let rule = ValueRule::of(&asked).unwrap().unwrap();
+        assert_eq!(rule.options(), Some(asked));
     }
 
     #[test]

@@ -10,11 +10,12 @@ use crate::budget::{budget, more_blocks, to_decide};
 use crate::remedies::Audience;
 use analysis::verdict::{Judged, Verdict};
 use analysis::{DecisionEstimate, other_quantity};
+use model::spec::run::ValueOptions;
 use model::spec::{complete, without_options};
 use model::values::DecideOn;
 use model::words::{bytes_of, path_text, text_of};
 use record::Record;
-use record::plan::{BlockRule, Plan, ValueReader, ValueRule, ValueSource};
+use record::plan::{BlockRule, Plan};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -161,30 +162,27 @@ pub(crate) fn quantity_options(record: &Record, arm: usize) -> Option<Vec<String
         // Benchmarks of other programs are no commands.
         _ if record.header.imported.is_some() && arm.benchmark.is_some() => None,
         None => Some(Vec::new()),
-        Some(DecideOn::Value) => value_options(arm.value.as_ref()?),
+        Some(DecideOn::Value) => Some(value_words(arm.value.as_ref()?.options()?)),
         Some(quantity) => Some(vec!["--decide-on".into(), quantity.name()]),
     }
 }
 
-/// The options of `run` that read this value; `None` of a framework's benchmark, which `run` does not read.
-fn value_options(rule: &ValueRule) -> Option<Vec<String>> {
-    let reader = match &rule.reader {
-        ValueReader::Regex(regex) => ("--value", regex.as_str()),
-        ValueReader::Pointer(pointer) => ("--value-json", pointer.as_str()),
-        ValueReader::Harness { .. } => return None,
-    };
-    let file = match &rule.source {
-        ValueSource::File(file) => Some(("--value-file", file.as_str())),
-        _ => None,
-    };
-    let unit = rule.unit.as_deref().map(|unit| ("--value-unit", unit));
-    let better = (!rule.better.is_lower()).then_some(("--value-better", "higher"));
-    let all = [Some(reader), file, unit, better].into_iter().flatten();
-    let words = all.flat_map(|(option, text)| match text.starts_with('-') {
+fn value_words(options: ValueOptions) -> Vec<String> {
+    let ValueOptions { value, value_json, value_file, value_unit, value_better } = options;
+    let better = value_better.map(|it| if it.is_lower() { "lower" } else { "higher" }.to_owned());
+    let all = [
+        ("--value", value),
+        ("--value-json", value_json),
+        ("--value-file", value_file),
+        ("--value-unit", value_unit),
+        ("--value-better", better),
+    ];
+    let given = all.into_iter().filter_map(|(option, text)| Some((option, text?)));
+    let words = given.flat_map(|(option, text)| match text.starts_with('-') {
         true => vec![format!("{option}={text}")],
-        false => vec![option.to_owned(), text.to_owned()],
+        false => vec![option.to_owned(), text],
     });
-    Some(words.collect())
+    words.collect()
 }
 
 fn words<const N: usize>(words: [&str; N]) -> impl Iterator<Item = String> {
@@ -196,6 +194,7 @@ mod tests {
     use super::*;
     use model::values::{Better, Headline};
     use record::plan::workers::Workers;
+    use record::plan::{ValueReader, ValueRule, ValueSource};
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
@@ -214,7 +213,7 @@ mod tests {
             better: Better::Higher,
         };
         let words = "--value=-(.*) --value-file out --value-unit req/s --value-better higher";
-        assert_eq!(value_options(&rule).unwrap().join(" "), words);
+        assert_eq!(value_words(rule.options().unwrap()).join(" "), words);
     }
 
     /// `noise` refuses it.

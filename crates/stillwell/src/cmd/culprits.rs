@@ -6,12 +6,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::bisect;
 use host::terminal;
-use model::spec::run::ValueOptions;
 use model::spec::{BisectVerb, HistoryChanges};
 use model::values::DecideOn;
 use model::words::in_words;
 use record::Record;
-use record::plan::{Arm, ValueReader, ValueSource};
+use record::plan::Arm;
 use render::history::SeriesChange;
 use search::history::commits::Commits;
 use search::history::series::Series;
@@ -95,7 +94,13 @@ fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     let arm = plan.arms.iter().find(is_of);
     let arm =
         arm.with_context(|| format!("record {number} has no command {:?}", result.benchmark))?;
-    let value = value_options(arm).with_context(|| format!("record {number}"))?;
+    let value = arm.value.as_ref().map(|rule| {
+        rule.options().with_context(|| {
+            format!(
+                "record {number} is of a framework; give its program to `stillwell bisect --program`"
+            )
+        })
+    });
     let mut search = BisectVerb {
         command: vec![arm.command.clone()],
         decide_on: plan.policy.decide_on.filter(|it| *it != DecideOn::Value),
@@ -106,23 +111,6 @@ fn search_of(store: &HistoryStore, entry: &StoredResult) -> Result<BisectVerb> {
     let variables = arm.environment.iter().map(|(name, value)| format!("{name}={value}"));
     let variables = shell_words::join(variables);
     search.process.execution.env.extend((!variables.is_empty()).then_some(variables));
-    search.process.execution.value = value;
+    search.process.execution.value = value.transpose()?.unwrap_or_default();
     Ok(search)
-}
-
-fn value_options(arm: &Arm) -> Result<ValueOptions> {
-    let Some(rule) = &arm.value else { return Ok(ValueOptions::default()) };
-    let (value, value_json) = match &rule.reader {
-        ValueReader::Regex(regex) => (Some(regex.clone()), None),
-        ValueReader::Pointer(pointer) => (None, Some(pointer.clone())),
-        ValueReader::Harness { .. } => {
-            bail!("it is of a framework; give its program to `stillwell bisect --program`")
-        }
-    };
-    let value_file = match &rule.source {
-        ValueSource::File(file) => Some(file.clone()),
-        _ => None,
-    };
-    let value_better = (!rule.better.is_lower()).then_some(rule.better);
-    Ok(ValueOptions { value, value_json, value_file, value_unit: rule.unit.clone(), value_better })
 }
