@@ -54,15 +54,14 @@ impl Evidence {
     /// The evidence with ratios of the values instead of the costs.
     pub(crate) fn of_values(self, better: Better) -> Self {
         match self {
-            shown if better.is_lower() => shown,
             Self::Paired(paired) => Self::Paired(PairedTest {
-                ratio: paired.ratio.inverse(),
-                net_ratio: paired.net_ratio.map(RatioInterval::inverse),
+                ratio: paired.ratio.of_values(better),
+                net_ratio: paired.net_ratio.map(|it| it.of_values(better)),
                 ..paired
             }),
             Self::Unpaired { ratio, because, past } => {
                 let past = past.map(|past| past.of_values(better));
-                Self::Unpaired { ratio: ratio.inverse(), because, past }
+                Self::Unpaired { ratio: ratio.of_values(better), because, past }
             }
             Self::None { because } => Self::None { because },
         }
@@ -305,6 +304,11 @@ impl RatioInterval {
     /// The interval of the log ratio.
     pub fn logs(self) -> Interval {
         Interval { lo: self.lo.ln(), hi: self.hi.ln() }
+    }
+
+    /// A ratio of costs as one of the values, and the other way round.
+    pub fn of_values(self, better: Better) -> Self {
+        if better.is_lower() { self } else { self.inverse() }
     }
 
     pub fn inverse(self) -> Self {

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use stats::{Interval, PointEstimate, SortedSample};
 
 use crate::low_runs::LoneRun;
+use model::values::Better;
 
 /// The summary of one arm.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -247,8 +248,11 @@ impl UncertainValue {
         quotient.value.is_normal().then_some(Self { value: quotient.value, err })
     }
 
-    /// A ratio the other way round.
-    pub(crate) fn inverse(self) -> Self {
+    /// A ratio of costs as one of the values.
+    pub(crate) fn of_values(self, better: Better) -> Self {
+        if better.is_lower() {
+            return self;
+        }
         Self { value: 1.0 / self.value, err: self.err.map(|err| err / self.value.powi(2)) }
     }
 

@@ -176,13 +176,12 @@ pub fn worst_of<T>(all: &[T], key: impl Fn(&T) -> (GateAnswer, f64)) -> Option<&
 impl Judgement {
     /// The interval to show. If higher values are better, it is the inverse of the costs' interval.
     pub fn shown(&self, paired: &PairedTest) -> RatioInterval {
-        let of_costs = self.interval.unwrap_or(paired.ratio);
-        if self.better.is_lower() { of_costs } else { of_costs.inverse() }
+        self.interval.unwrap_or(paired.ratio).of_values(self.better)
     }
 
     /// The ratio to show without a test, likewise.
     pub fn shown_estimate(&self, of_costs: UncertainValue) -> UncertainValue {
-        if self.better.is_lower() { of_costs } else { of_costs.inverse() }
+        of_costs.of_values(self.better)
     }
 
     /// Whether the slowdown exceeds this limit of the ratio.

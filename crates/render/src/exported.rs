@@ -9,8 +9,8 @@ use analysis::{
 };
 use formats::ResultUnit;
 use model::values::metric::{METRICS, Metric};
-use model::values::{CPU, VALUE};
-use record::plan::{Arm, Plan, ValueRule};
+use model::values::{Better, CPU, VALUE};
+use record::plan::{Arm, ValueRule};
 use record::{Record, Row};
 
 pub(super) const SECOND_NS: f64 = 1e9;
@@ -265,8 +265,8 @@ pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> 
 }
 
 /// A ratio of costs as a ratio of the values.
-pub(super) fn shown_value(ratio: f64, plan: &Plan) -> f64 {
-    if plan.policy.better.is_lower() { ratio } else { 1.0 / ratio }
+pub(super) fn shown_value(ratio: f64, better: Better) -> f64 {
+    if better.is_lower() { ratio } else { 1.0 / ratio }
 }
 
 /// Half the width of an interval: the number after the `+-` of a ratio.

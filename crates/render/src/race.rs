@@ -222,8 +222,7 @@ impl RacePage<'_> {
 
     /// A ratio of costs as a ratio of the shown values.
     fn shown(&self, ratio: LogRatio) -> RatioInterval {
-        let interval = of_costs(ratio);
-        if self.plan.policy.better.is_lower() { interval } else { interval.inverse() }
+        of_costs(ratio).of_values(self.plan.policy.better)
     }
 }
 

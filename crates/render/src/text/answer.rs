@@ -198,7 +198,7 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
         SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
         SameDoubt::HiddenTail => format!("there may be rare {slow_runs} runs"),
         SameDoubt::MeanDiffers => {
-            let mean = shown_value(paired.mean_ratio.ratio, plan);
+            let mean = shown_value(paired.mean_ratio.ratio, plan.policy.better);
             format!("on average {new} {}{slow}", quantity.times(&times_text(mean)))
         }
         SameDoubt::TailDiffers => {

@@ -101,7 +101,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let mean = mean.filter(|_| has_mean).map_or_else(String::new, |(mean, _)| {
         format!(
             "; geometric mean of the ratios {}",
-            uncertain::significant(shown_value(mean, page.plan), 4)
+            uncertain::significant(shown_value(mean, page.plan.policy.better), 4)
         )
     });
     Some(text + &mean)

@@ -41,8 +41,8 @@ pub(super) fn slow_text(slow: Option<SlowRuns>) -> String {
 
 /// The ratio of the mean times, if it says more than the ratio of the verdict.
 pub(super) fn mean_text(paired: &PairedTest, judgement: &Judgement) -> Option<String> {
-    let (mean, shown) = (paired.mean_ratio, judgement.shown(paired));
-    let mean = if judgement.better.is_lower() { mean } else { mean.inverse() };
+    let mean = paired.mean_ratio.of_values(judgement.better);
+    let shown = judgement.shown(paired);
     let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
     let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
     let is_other = paired.statistic != StatisticName::Mean && (is_about_same || !is_typical);

@@ -113,7 +113,7 @@ impl ResultSequence {
 impl Series {
     /// A ratio of values as one of costs: above 1 is worse.
     pub fn cost(&self, ratio: RatioInterval) -> RatioInterval {
-        if self.better.is_lower() { ratio } else { ratio.inverse() }
+        ratio.of_values(self.better)
     }
 
     pub fn level(&self) -> f64 {
