@@ -249,7 +249,7 @@ impl UncertainValue {
     }
 
     /// A ratio of costs as one of the values.
-    pub(crate) fn of_values(self, better: Better) -> Self {
+    pub fn of_values(self, better: Better) -> Self {
         if better.is_lower() {
             return self;
         }

@@ -84,6 +84,11 @@ impl QuantityWords {
         if is_time { Self::Time } else { Self::Value(series.better) }
     }
 
+    /// The words for a rule without its plan, where the unit of a value is not known.
+    pub(super) fn of_rule(rule: DecisionRule) -> Self {
+        Self::decided_by(rule, rule.decide_on != Some(DecideOn::Value))
+    }
+
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
         let count = |verb, plural, noun| Self::Amount { verb, plural, noun, is_count: true };
         match policy.decide_on {

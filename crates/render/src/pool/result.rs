@@ -18,9 +18,9 @@ use crate::styles::paint;
 use crate::text::{margin, no_test};
 use crate::units::{counted, percent};
 use crate::{Styles, table, uncertain};
-use analysis::RatioInterval;
 use analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
 use analysis::verdict::{Judgement, Verdict};
+use analysis::{RatioInterval, UncertainValue};
 use record::plan::DecisionRule;
 use search::pool::Pool;
 
@@ -71,17 +71,20 @@ pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) ->
 }
 
 fn variants(collection: &Collection<'_>) -> String {
-    let heading = ["benchmark", "variant", "ratio", "verdict", "slower on", "sign p", "pairs"];
+    let is_time = |line: &PoolLine| QuantityWords::of_rule(line.policy).is_time();
+    let slower = if collection.lines.iter().all(is_time) { "slower on" } else { "worse on" };
+    let heading = ["benchmark", "variant", "ratio", "verdict", slower, "sign p", "pairs"];
     let mut rows = vec![table::cells(&heading)];
     for (line, judgement) in collection.lines.iter().zip(collection.judgements) {
         let (ratio, slower, sign) = match &line.evidence {
             PoolEvidence::Pooled(pooled) => (
-                shown_ratio(pooled.ratio),
+                shown_ratio(pooled.ratio.of_values(line.policy.better)),
                 format!("{} of {}", pooled.n_slower, pooled.n_nodes),
                 uncertain::significant(pooled.sign_p, 2),
             ),
             PoolEvidence::OneNode(one) => {
-                (shown_ratio(one.ratio), "one node".into(), String::new())
+                let ratio = one.ratio.of_values(line.policy.better);
+                (shown_ratio(ratio), "one node".into(), String::new())
             }
             PoolEvidence::None { .. } => Default::default(),
         };
@@ -99,7 +102,7 @@ fn variants(collection: &Collection<'_>) -> String {
 }
 
 fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
-    let word = QuantityWords::Time.verdict(judgement.verdict).to_lowercase();
+    let word = QuantityWords::of_rule(line.policy).verdict(judgement.verdict).to_lowercase();
     match &line.evidence {
         PoolEvidence::None { .. } => "no verdict".into(),
         _ if judgement.within_margin => format!("{word}, < {}", margin(line.policy)),
@@ -126,12 +129,18 @@ fn each_node(lines: &[PoolLine]) -> String {
                 shorten(&line.arm, NAME_MAX),
                 shorten(node, NAME_MAX),
                 n_pairs.to_string(),
-                ratio.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err)),
+                node_ratio(*ratio, line),
                 if *is_outlier { "not like the others".into() } else { String::new() },
             ]);
         }
     }
     table::plain(rows, &[3])
+}
+
+/// The ratio of the values on one node.
+fn node_ratio(ratio: Option<UncertainValue>, line: &PoolLine) -> String {
+    let shown = ratio.map(|ratio| ratio.of_values(line.policy.better));
+    shown.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err))
 }
 
 /// Appends the meaning of the table and its limits.
@@ -191,8 +200,9 @@ fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
 
 fn outliers(out: &mut String, line: &PoolLine) {
     for node in line.nodes.iter().filter(|node| node.is_outlier) {
-        let ratio = node.ratio.map_or_else(String::new, |it| ratio_text(it.value, it.err));
-        let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(it.ratio.ratio, 4));
+        let ratio = node_ratio(node.ratio, line);
+        let all = |it: &PooledRatio| it.ratio.of_values(line.policy.better).ratio;
+        let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(all(it), 4));
         let p = node.outlier_p.map_or_else(String::new, |p| uncertain::significant(p, 2));
         let text = format!(
             "{} is not like the other nodes: {ratio} in {}, where all together say {all}, p {p}",
@@ -305,5 +315,33 @@ fn effect(line: &PoolLine, judgement: &Judgement) -> Effect {
         verdict: Some(judgement.verdict),
         no_test: judgement.no_test,
         ..effect
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::pool::OneNode;
+    use analysis::verdict::judge_interval;
+    use model::values::{Better, DecideOn};
+
+    #[test]
+    fn a_lower_throughput_is_worse() {
+        let decide_on = Some(DecideOn::Value);
+        let policy = DecisionRule { decide_on, better: Better::Higher, ..DecisionRule::default() };
+        let of_costs = RatioInterval { ratio: 1.25, lo: 1.24, hi: 1.26 };
+        let line = PoolLine {
+            benchmark: "b".into(),
+            arm: "new".into(),
+            reference: "old".into(),
+            n_pairs: 9,
+            evidence: PoolEvidence::OneNode(OneNode { p: 0.001, ratio: of_costs, alpha: 0.01 }),
+            nodes: Vec::new(),
+            policy,
+            has_control: false,
+        };
+        assert_eq!(verdict(&line, &judge_interval(of_costs, &policy)), "worse");
+        let on_a_node = UncertainValue { value: 1.25, err: None };
+        assert_eq!(node_ratio(Some(on_a_node), &line), "0.800");
     }
 }
