@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
-use crate::ratios::size_of;
+use crate::quantity::QuantityWords;
+use crate::sizes::size_of;
 use crate::table::{cells, plain};
 use crate::units::{counted, percent, short_time};
 use model::values::ErrorControl;
@@ -25,10 +26,11 @@ pub struct CampaignFacts {
     pub total_s: Option<f64>,
     /// Benchmarks that decide, with `--program` or `--suite`.
     pub benchmarks: Vec<String>,
+    pub quantity: QuantityWords,
 }
 
-fn size(gain: &Gain) -> String {
-    size_of(gain.ratio, gain.ends())
+fn size(gain: &Gain, facts: &CampaignFacts) -> String {
+    size_of(gain.ratio, gain.ends(), facts.quantity)
 }
 
 /// A program in a line.
@@ -48,7 +50,8 @@ fn shown(program: &Program) -> String {
 pub fn beginning(campaign: &Campaign, facts: &CampaignFacts, directory: &Path) -> String {
     let mut out = String::new();
     let directory = one_line(&directory.display().to_string());
-    writeln!(out, "{} is the program to make faster", shown(campaign.original())).ok();
+    let [_, faster, _] = facts.quantity.judged_in_lists();
+    writeln!(out, "{} is the program to make {faster}", shown(campaign.original())).ok();
     measure(facts).iter().for_each(|measure| wrap(&mut out, "", 0, measure));
     wrap(&mut out, "", 0, &rules(campaign, facts));
     // A campaign of commits is refused a command.
@@ -78,11 +81,12 @@ fn measure(facts: &CampaignFacts) -> Option<String> {
 fn rules(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let rules = campaign.rules();
     let rate = percent(rules.alpha);
+    let [_, faster, _] = facts.quantity.judged_in_lists();
     let error = match rules.control {
         ErrorControl::Fwer => {
-            format!("At most {rate} of campaigns accept anything that is not faster")
+            format!("At most {rate} of campaigns accept anything that is not {faster}")
         }
-        ErrorControl::Fdr => format!("Of all that is accepted, at most {rate} is not faster"),
+        ErrorControl::Fdr => format!("Of all that is accepted, at most {rate} is not {faster}"),
     };
     let by = match facts.at_least {
         0.0 => String::new(),
@@ -110,7 +114,7 @@ pub fn answer(campaign: &Campaign, facts: &CampaignFacts) -> String {
     if attempt.is_accepted()
         && let Some(whole) = &end.whole
     {
-        wrap(&mut out, "  ", 4, &format!("It is {} than the beginning.", size(whole)));
+        wrap(&mut out, "  ", 4, &format!("It is {} than the beginning.", size(whole, facts)));
     }
     wrap(&mut out, "  ", 4, &cost(campaign, end, facts));
     out
@@ -121,7 +125,8 @@ fn sentence(attempt: &Attempt, facts: &CampaignFacts) -> String {
         return "not decided: it did not come to its end; its share of the error rate is spent"
             .into();
     };
-    let size = |gain: Option<Gain>| gain.as_ref().map_or("not known".into(), size);
+    let size =
+        |gain: Option<Gain>| gain.as_ref().map_or("not known".into(), |gain| size(gain, facts));
     match &end.reason {
         AnswerReason::Confirmed => {
             format!("accepted, {} than the state before, by fresh runs.", size(end.confirmation))
@@ -136,7 +141,8 @@ fn sentence(attempt: &Attempt, facts: &CampaignFacts) -> String {
             size(end.confirmation)
         ),
         AnswerReason::SlowerOnAverage => {
-            let mean = end.confirmation.map(|it| size_of(it.mean, it.mean_lo.zip(it.mean_hi)));
+            let mean = |it: Gain| size_of(it.mean, it.mean_lo.zip(it.mean_hi), facts.quantity);
+            let mean = end.confirmation.map(mean);
             format!(
                 "rejected: it is {} typically, and {} on average.",
                 size(end.confirmation),
@@ -187,7 +193,7 @@ fn left(campaign: &Campaign, facts: &CampaignFacts) -> String {
 /// The table of `campaign status`.
 pub fn status(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let mut out = String::new();
-    wrap(&mut out, "", 2, &headline(campaign));
+    wrap(&mut out, "", 2, &headline(campaign, facts));
     measure(facts).iter().for_each(|measure| wrap(&mut out, "", 2, measure));
     wrap(&mut out, "", 2, &rules(campaign, facts));
     let text = format!(
@@ -206,14 +212,14 @@ pub fn status(campaign: &Campaign, facts: &CampaignFacts) -> String {
 }
 
 /// The first sentence: the accepted state.
-fn headline(campaign: &Campaign) -> String {
+fn headline(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let state = shown(campaign.current());
     let n = campaign.accepted().count();
     let of = counted(campaign.attempts().len(), "attempt");
     match campaign.whole_gain() {
         Some(gain) => format!(
             "{n} of {of} accepted: the state is {} than the beginning. It is: {state}",
-            size(&gain)
+            size(&gain, facts)
         ),
         None => format!("0 of {of} accepted: the state is the beginning: {state}"),
     }
@@ -231,13 +237,15 @@ fn row(campaign: &Campaign, attempt: &Attempt, facts: &CampaignFacts) -> [String
         AnswerReason::Confirmed => String::new(),
         AnswerReason::OutOfReach => format!("{} is out of reach", percent(facts.aim)),
         AnswerReason::NotConfirmed => "not confirmed".into(),
-        AnswerReason::SlowerOnAverage => "slower on average".into(),
+        AnswerReason::SlowerOnAverage => {
+            format!("{} on average", facts.quantity.judged_in_lists()[0])
+        }
         AnswerReason::Unfair { .. } => "not fair".into(),
         AnswerReason::Failed { .. } => "fails".into(),
         AnswerReason::Budget => "budget used up".into(),
         AnswerReason::Interrupted => "interrupted".into(),
     };
-    let by = end.confirmation.as_ref().map(size).unwrap_or_default();
+    let by = end.confirmation.as_ref().map(|gain| size(gain, facts)).unwrap_or_default();
     [name, word(end.answer).into(), by, why, short_time(end.seconds * 1e9)]
 }
 
@@ -250,15 +258,15 @@ fn word(answer: AttemptAnswer) -> &'static str {
 }
 
 /// The output of `campaign confirm`. `kept_out`: attempts that could not be left out, with the reason.
-pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
+pub fn whole(campaign: &Campaign, facts: &CampaignFacts, kept_out: &[(usize, String)]) -> String {
     let mut out = String::new();
     let name = |index: usize| one_line(&campaign.attempts()[index].name);
     if let Some(gain) = campaign.whole_gain() {
-        let text = format!("All that was accepted is {} than the beginning.", size(&gain));
+        let text = format!("All that was accepted is {} than the beginning.", size(&gain, facts));
         wrap(&mut out, "", 2, &text);
     }
     for (index, gain) in campaign.contributions() {
-        let text = format!("{}: the whole is {} than without it.", name(index), size(&gain));
+        let text = format!("{}: the whole is {} than without it.", name(index), size(&gain, facts));
         wrap(&mut out, "  ", 4, &text);
     }
     for (index, why) in kept_out {
@@ -271,7 +279,7 @@ pub fn whole(campaign: &Campaign, kept_out: &[(usize, String)]) -> String {
 
 pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     let cell = |text: &str| text.replace('|', "\\|");
-    let mut out = format!("# Campaign\n\n{}.\n\n", cell(&headline(campaign)));
+    let mut out = format!("# Campaign\n\n{}.\n\n", cell(&headline(campaign, facts)));
     measure(facts).iter().for_each(|measure| out += &format!("{}\n\n", cell(measure)));
     writeln!(out, "{}\n", rules(campaign, facts)).ok();
     out += "| attempt | program | answer | size by fresh runs | why | time |\n";
@@ -296,7 +304,7 @@ pub fn markdown(campaign: &Campaign, facts: &CampaignFacts) -> String {
     }
     for (index, gain) in contributions {
         let name = cell(&shorten(&campaign.attempts()[index].name, NAME));
-        writeln!(out, "| {name} | {} |", size(&gain)).ok();
+        writeln!(out, "| {name} | {} |", size(&gain, facts)).ok();
     }
     out.push_str("\nSizes are those of runs whose number was fixed before they began. ");
     out.push_str("Their intervals hold at 99 %.\n");

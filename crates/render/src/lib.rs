@@ -55,6 +55,7 @@ pub mod results;
 pub mod schema;
 pub mod shield;
 pub mod site;
+mod sizes;
 mod slow_tail;
 pub mod stats_table;
 mod styles;
@@ -71,5 +72,6 @@ pub mod within;
 
 pub use columns::{fit_into, keep_names, one_line, shorten};
 pub use names::distinct;
+pub use quantity::QuantityWords;
 pub use ratios::ratio_and_interval;
 pub use styles::Styles;

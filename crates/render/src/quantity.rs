@@ -8,7 +8,8 @@ use analysis::exact::SAME_WORK;
 use analysis::suite::plan_of_arm;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
 use analysis::{RatioInterval, compares_times};
-use model::values::{Better, DecideOn, Headline};
+use model::spec::run::ValueOptions;
+use model::values::{Better, DecideOn, Headline, known_unit};
 use record::Record;
 use record::plan::{DecisionRule, Plan};
 use search::history::series::Series;
@@ -17,7 +18,7 @@ use search::history::series::Series;
 const FACTOR_FROM: f64 = 2.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QuantityWords {
+pub enum QuantityWords {
     /// The only quantity with faster and slower.
     Time,
     /// An amount that a program uses, of which less is better.
@@ -89,6 +90,16 @@ impl QuantityWords {
         Self::decided_by(rule, rule.decide_on != Some(DecideOn::Value))
     }
 
+    /// The words for what a search or a campaign compares, from its options.
+    pub fn of_options(decide_on: Option<DecideOn>, value: &ValueOptions) -> Self {
+        let has_value = value.value.is_some() || value.value_json.is_some();
+        let decide_on = decide_on.or(has_value.then_some(DecideOn::Value));
+        let better = value.value_better.unwrap_or_default();
+        let unit = value.value_unit.as_deref().and_then(known_unit);
+        let is_time = decide_on != Some(DecideOn::Value) || unit.is_some_and(|it| it.0.is_time());
+        Self::decided_by(DecisionRule { decide_on, better, ..DecisionRule::default() }, is_time)
+    }
+
     fn decided_by(policy: DecisionRule, is_time: bool) -> Self {
         let count = |verb, plural, noun| Self::Amount { verb, plural, noun, is_count: true };
         match policy.decide_on {
@@ -111,6 +122,10 @@ impl QuantityWords {
 
     pub(super) fn is_time(self) -> bool {
         self == Self::Time
+    }
+
+    pub(super) fn better(self) -> Better {
+        if let Self::Value(better) = self { better } else { Better::Lower }
     }
 
     /// What a series of runs has.

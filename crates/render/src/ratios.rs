@@ -99,17 +99,6 @@ pub(crate) fn percent_ends([share, lo, hi]: [f64; 3]) -> (String, String) {
     (format!("{} %", text(share)), format!("{} to {} %", text(lo), text(hi)))
 }
 
-/// A ratio as a size: `3.1 % slower (2.6 to 3.6 %)`; without an interval `about 3.1 % slower`.
-pub(crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>) -> String {
-    let (sign, word) = if ratio >= 1.0 { (1.0, "slower") } else { (-1.0, "faster") };
-    let Some((lo, hi)) = ends else {
-        return format!("about {} {word}", percent(sign * (ratio - 1.0)));
-    };
-    let (lo, hi) = if sign > 0.0 { (lo, hi) } else { (hi, lo) };
-    let (share, ends) = percent_ends([ratio, lo, hi].map(|ratio| sign * (ratio - 1.0)));
-    format!("{share} {word} ({ends})")
-}
-
 /// A factor with the digits that matter: `1.02`, `2.3`, `23`.
 pub(crate) fn times_text(factor: f64) -> String {
     uncertain::significant(factor, if factor < 2.0 { 3 } else { 2 })

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::columns::{one_line, shorten, wrap};
-use crate::ratios::size_of;
+use crate::quantity::QuantityWords;
+use crate::sizes::size_of;
 use crate::units::{counted, short_time};
 use search::bisection::{
     Answer, BisectSearch, Commit, CommitGraph, Culprit, LayoutFinding, LayoutVerdict, Observation,
@@ -71,7 +72,12 @@ pub fn step(graph: &CommitGraph, step: &SearchStep) -> String {
 }
 
 /// The line of an observation; `None` if it says nothing. `search` is in the state before the observation.
-pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) -> Option<String> {
+pub fn observed(
+    search: &BisectSearch,
+    step: &str,
+    observation: &Observation,
+    quantity: QuantityWords,
+) -> Option<String> {
     let time = |seconds: f64| short_time(seconds * 1e9);
     let (step, said) = match observation {
         Observation::Built { .. } => return None,
@@ -80,17 +86,18 @@ pub fn observed(search: &BisectSearch, step: &str, observation: &Observation) ->
             (format!("skipped  {commit}"), reason(why))
         }
         Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
-            (step.to_owned(), format!("{}, {}", size(new), time(*seconds)))
+            (step.to_owned(), format!("{}, {}", size(new, quantity), time(*seconds)))
         }
         Observation::Layouts { found, seconds, .. } => {
             // The answer says why there is no other link order.
             found.over?;
-            (step.to_owned(), format!("{}, {}", layouts(found), time(*seconds)))
+            (step.to_owned(), format!("{}, {}", layouts(found, quantity), time(*seconds)))
         }
         Observation::Probe { of_old, of_new, seconds, .. } => {
             let answer = word(search.answer_now(of_old, of_new));
             let old = old_end(search);
-            let said = format!("{answer}: {} than {old}, {}", size(of_old), time(*seconds));
+            let size = size(of_old, quantity);
+            let said = format!("{answer}: {size} than {old}, {}", time(*seconds));
             (step.to_owned(), said)
         }
     };
@@ -116,9 +123,9 @@ fn old_end(search: &BisectSearch) -> &str {
     }
 }
 
-fn layouts(layout: &LayoutFinding) -> String {
+fn layouts(layout: &LayoutFinding, quantity: QuantityWords) -> String {
     match &layout.over {
-        Some(over) => format!("{} over {} link orders", size(over), layout.n),
+        Some(over) => format!("{} over {} link orders", size(over, quantity), layout.n),
         None => "no other link order".into(),
     }
 }
@@ -133,19 +140,24 @@ fn word(answer: Answer) -> &'static str {
 }
 
 /// The answer of a step of `git bisect run`.
-pub fn told(answer: Answer, of_old: &Relation, of_new: &Relation) -> String {
-    let [old, new] = [of_old, of_new].map(size);
+pub fn told(
+    answer: Answer,
+    of_old: &Relation,
+    of_new: &Relation,
+    quantity: QuantityWords,
+) -> String {
+    let [old, new] = [of_old, of_new].map(|relation| size(relation, quantity));
     format!("HEAD is {}: {old} than good, {new} than bad\n", word(answer))
 }
 
-fn size(relation: &Relation) -> String {
-    size_of(relation.ratio, relation.lo.zip(relation.hi))
+fn size(relation: &Relation, quantity: QuantityWords) -> String {
+    size_of(relation.ratio, relation.lo.zip(relation.hi), quantity)
 }
 
-/// The answer. `is_time`: a time is compared.
-pub fn text(search: &BisectSearch, is_time: bool) -> String {
+/// The answer.
+pub fn text(search: &BisectSearch, quantity: QuantityWords) -> String {
     let mut out = String::from("\n");
-    for (indent, text) in paragraphs(search, is_time) {
+    for (indent, text) in paragraphs(search, quantity) {
         wrap(&mut out, indent, 2, &text);
     }
     if search.outcome().ends.is_some_and(|ends| ends.is_different) {
@@ -156,13 +168,13 @@ pub fn text(search: &BisectSearch, is_time: bool) -> String {
 }
 
 /// The sentences of the answer, each with its indent.
-fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<(&'static str, String)> {
+fn paragraphs(search: &BisectSearch, quantity: QuantityWords) -> Vec<(&'static str, String)> {
     let (commits, outcome) = (search.graph().commits(), search.outcome());
     let mut all = Vec::new();
     let mut say = |indent, text| all.push((indent, text));
     if let Some(ends) = outcome.ends.as_ref().filter(|ends| !ends.is_different) {
-        let size = size(ends);
-        let more = if is_time {
+        let size = size(ends, quantity);
+        let more = if quantity.is_time() {
             "Runs that take longer or a quieter machine show smaller differences; a longer --budget does where fewer than 400 blocks were measured."
         } else {
             "A longer --budget shows smaller differences where fewer than 400 blocks were measured."
@@ -180,8 +192,8 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<(&'static str, String
     }
     let mut remarks = BTreeSet::new();
     for culprit in &outcome.culprits {
-        say("", sentence(commits, culprit));
-        if let Some(words) = culprit.layout.as_ref().and_then(remark)
+        say("", sentence(commits, culprit, quantity));
+        if let Some(words) = culprit.layout.as_ref().and_then(|it| remark(it, quantity))
             && remarks.insert(words.clone())
         {
             say("  ", words);
@@ -195,7 +207,7 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<(&'static str, String
     for range in &outcome.unresolved {
         let n = counted(range.commits.len(), "commit");
         let (lo, hi) = (short(&commits[range.lo]), short(&commits[range.hi]));
-        let size = size(&range.size);
+        let size = size(&range.size, quantity);
         say("", format!("{hi} is {size} than {lo}; it was not found which of {n} did it:"));
         for &commit in range.commits.iter().take(LISTED_MAX) {
             let is_failed = outcome.failed.contains_key(&commit);
@@ -207,16 +219,16 @@ fn paragraphs(search: &BisectSearch, is_time: bool) -> Vec<(&'static str, String
             say("  ", format!("and {n_more} more"));
         }
     }
-    if let Some(words) = balance(search) {
+    if let Some(words) = balance(search, quantity) {
         say("", words);
     }
     all
 }
 
 /// Compares the total of the confirmed changes with the difference of the ends, if the reader would have to add.
-fn balance(search: &BisectSearch) -> Option<String> {
+fn balance(search: &BisectSearch, quantity: QuantityWords) -> Option<String> {
     let outcome = search.outcome();
-    let ends = size(&outcome.ends?);
+    let ends = size(&outcome.ends?, quantity);
     let parts = outcome.culprits.iter().map(|it| &it.size);
     let parts: Vec<&Relation> = parts.chain(outcome.unresolved.iter().map(|it| &it.size)).collect();
     match parts.as_slice() {
@@ -227,7 +239,7 @@ fn balance(search: &BisectSearch) -> Option<String> {
         [_] => None,
         several => {
             let together: f64 = several.iter().map(|it| it.ratio).product();
-            let together = size_of(together, None);
+            let together = size_of(together, None, quantity);
             Some(format!("Together that is {together}. Bad is {ends} than good."))
         }
     }
@@ -251,7 +263,7 @@ fn cost(search: &BisectSearch) -> String {
 }
 
 /// A culprit in one or two sentences.
-fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
+fn sentence(commits: &[Commit], culprit: &Culprit, quantity: QuantityWords) -> String {
     let head = &commits[culprit.head];
     let base = if culprit.commits.len() == 1 && head.parents.first() == Some(&culprit.base) {
         format!("its parent {}", short(&commits[culprit.base]))
@@ -266,30 +278,30 @@ fn sentence(commits: &[Commit], culprit: &Culprit) -> String {
             name(head)
         ),
     };
-    let size_built = size(&culprit.size);
+    let size_built = size(&culprit.size, quantity);
     let over =
         culprit.layout.as_ref().and_then(|layout| Some((layout.verdict, layout.over?, layout.n)));
     match over {
         Some((LayoutVerdict::Layout, over, n)) => format!(
             "{what} is layout: it moved code. It is {size_built} than {base} as built, and {} in the mean of {n} link \
              orders.",
-            size(&over)
+            size(&over, quantity)
         ),
         Some((LayoutVerdict::Source, over, n)) => format!(
             "{what} is {size_built} than {base}, by fresh runs of both, and {} in the mean of {n} link orders.",
-            size(&over)
+            size(&over, quantity)
         ),
         _ => format!("{what} is {size_built} than {base}, by fresh runs of both."),
     }
 }
 
 /// What is unknown about a culprit's layout.
-fn remark(layout: &LayoutFinding) -> Option<String> {
+fn remark(layout: &LayoutFinding, quantity: QuantityWords) -> Option<String> {
     match (layout.verdict, &layout.over, &layout.why) {
         (LayoutVerdict::Unclear, Some(over), _) => Some(format!(
             "It may be layout: in the mean of {} link orders it is {}. More of them tell more (--layouts).",
             layout.n,
-            size(over)
+            size(over, quantity)
         )),
         (LayoutVerdict::NotRelinked, _, Some(why)) => {
             let why = shorten(why.lines().next().unwrap_or_default(), 80);
@@ -314,11 +326,11 @@ pub fn kept(directory: &Path, builds: Option<&Path>) -> String {
 }
 
 /// The findings of an interrupted search; empty without an answer.
-pub fn so_far(search: &BisectSearch) -> String {
+pub fn so_far(search: &BisectSearch, quantity: QuantityWords) -> String {
     let (commits, outcome) = (search.graph().commits(), search.outcome());
     let mut out = String::new();
     for culprit in &outcome.culprits {
-        let (head, size) = (name(&commits[culprit.head]), size(&culprit.size));
+        let (head, size) = (name(&commits[culprit.head]), size(&culprit.size, quantity));
         writeln!(out, "so far: {head} is {size}, confirmed").ok();
     }
     if let SearchStep::Probe { lo, hi, n_possible, .. } = search.next_step() {
@@ -332,6 +344,7 @@ pub fn so_far(search: &BisectSearch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::Better;
     use search::bisection::SearchRules;
     use search::bisection::fixture::relation;
 
@@ -341,17 +354,17 @@ mod tests {
         let mut search = BisectSearch::new(CommitGraph::line(2), 0, 1, rules);
         let new = relation(0.0, 10.0);
         search.take(&Observation::Ends { lo: 0, hi: 1, new, seconds: 1.0 });
-        assert_eq!(so_far(&search), "");
-        let words = |is_time| {
-            let text = text(&search, is_time);
+        assert_eq!(so_far(&search, QuantityWords::Time), "");
+        let words = |quantity| {
+            let text = text(&search, quantity);
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert!(
-            words(true).contains("Runs that take longer or a quieter machine"),
+            words(QuantityWords::Time).contains("Runs that take longer or a quieter machine"),
             "{}",
-            words(true)
+            words(QuantityWords::Time)
         );
-        assert!(words(false).ends_with(
+        assert!(words(QuantityWords::Value(Better::Higher)).ends_with(
             "A longer --budget shows smaller differences where fewer than 400 blocks were measured."
         ));
     }
@@ -363,7 +376,7 @@ mod tests {
         let new = relation(5.0, 1.0);
         search.take(&Observation::Ends { lo: 0, hi: 4, new, seconds: 1.0 });
         let said = "so far: a change between c0 and c4 is in one of 4 commits\n";
-        assert_eq!(so_far(&search), said);
+        assert_eq!(so_far(&search, QuantityWords::Time), said);
     }
 
     #[test]

@@ -10,9 +10,12 @@ use serde::Serialize;
 use crate::bisect::track::{TrackPoint, track};
 use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
 use crate::columns::{for_page, one_line};
+use crate::exported::shown_value;
+use crate::quantity::QuantityWords;
 use crate::report::{filled, policy};
 use crate::units::{counted, short_time, signed_percent};
-use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
+use model::values::Better;
+use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation, Relation};
 
 const TEMPLATE: &str = include_str!("../../assets/bisect/page.html");
 const STYLE: &str = concat!(
@@ -136,15 +139,15 @@ struct StepRow {
     record: String,
 }
 
-/// Writes the page of a finished search. `beginning`: the search before its first step. `is_time`: a time is compared.
+/// Writes the page of a finished search. `beginning`: the search before its first step.
 pub fn write(
     to: &mut dyn Write,
     search: &BisectSearch,
     beginning: BisectSearch,
     steps: &[StepRecord<'_>],
-    is_time: bool,
+    quantity: QuantityWords,
 ) -> Result<()> {
-    let template = for_page(|| template(search, beginning, steps, is_time));
+    let template = for_page(|| template(search, beginning, steps, quantity));
     Ok(to.write_all(filled(TEMPLATE, &template)?.as_bytes())?)
 }
 
@@ -152,18 +155,20 @@ fn template(
     search: &BisectSearch,
     beginning: BisectSearch,
     steps: &[StepRecord<'_>],
-    is_time: bool,
+    quantity: QuantityWords,
 ) -> BisectTemplate {
     let (commits, outcome) = (search.graph().commits(), search.outcome());
     let observations: Vec<&Observation> = steps.iter().map(|step| step.observation).collect();
-    let points = track(beginning.clone(), &observations);
+    let of_values = |it: TrackPoint| it.of_values(quantity.better());
+    let points = track(beginning.clone(), &observations).into_iter().map(of_values);
+    let points: Vec<TrackPoint> = points.collect();
     let n_between = search.between().len();
     BisectTemplate {
         policy: policy(&[], STYLE),
         style: STYLE,
         title: format!("{} to {}", short(&commits[search.good]), short(&commits[search.bad])),
         class: outcome.culprits.first().map_or("none", class_of),
-        sentences: paragraphs(search, is_time).into_iter().map(|(_, text)| text).collect(),
+        sentences: paragraphs(search, quantity).into_iter().map(|(_, text)| text).collect(),
         cost: cost(search),
         key: KEY
             .into_iter()
@@ -174,9 +179,9 @@ fn template(
         curves: SIZES
             .iter()
             .filter(|_| points.len() > 1)
-            .map(|size| curve(search, &points, size))
+            .map(|size| curve(search, &points, size, quantity.better()))
             .collect(),
-        steps: rows(beginning, steps),
+        steps: rows(beginning, steps, quantity),
         failed: outcome
             .failed
             .iter()
@@ -190,7 +195,12 @@ fn template(
 }
 
 /// The rows of the table. A probe's answer depends on the knowledge at that time.
-fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
+fn rows(
+    mut search: BisectSearch,
+    steps: &[StepRecord<'_>],
+    quantity: QuantityWords,
+) -> Vec<StepRow> {
+    let size = |relation: &Relation| size(relation, quantity);
     let mut rows = Vec::new();
     for StepRecord { observation, record } in steps {
         let commits = search.graph().commits();
@@ -210,7 +220,7 @@ fn rows(mut search: BisectSearch, steps: &[StepRecord<'_>]) -> Vec<StepRow> {
                 Some(("confirm", pair, size(new), *seconds))
             }
             Observation::Layouts { head, found, seconds } => {
-                Some(("layouts", name(&commits[*head]), layouts(found), *seconds))
+                Some(("layouts", name(&commits[*head]), layouts(found, quantity), *seconds))
             }
         };
         if let Some((what, commit, answer, seconds)) = told {
@@ -269,12 +279,17 @@ impl<'a> CurveScale<'a> {
     }
 
     /// The names of the culprits, each in the first line with room, and the number of lines.
-    fn culprits(&self, commits: &[Commit], changes: &[Culprit]) -> (Vec<CurveCulprit>, usize) {
+    fn culprits(
+        &self,
+        commits: &[Commit],
+        changes: &[Culprit],
+        better: Better,
+    ) -> (Vec<CurveCulprit>, usize) {
         // The occupied parts of each line.
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut placed = |culprit: &Culprit| {
-            let text =
-                format!("{} {}", short(&commits[culprit.head]), signed_percent(culprit.size.ratio));
+            let size = signed_percent(shown_value(culprit.size.ratio, better));
+            let text = format!("{} {size}", short(&commits[culprit.head]));
             let (x, long) = (self.x(culprit.head), LETTER * text.len() as f64);
             let is_left = x > self.size.width / 2.0;
             let (from, to) = if is_left { (x - long, x) } else { (x, x + long) };
@@ -292,10 +307,10 @@ impl<'a> CurveScale<'a> {
     }
 }
 
-fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize) -> Curve {
+fn curve(search: &BisectSearch, points: &[TrackPoint], size: &CurveSize, better: Better) -> Curve {
     let mut scale = CurveScale::of(search, points, size);
     let (commits, outcome) = (search.graph().commits(), search.outcome());
-    let (culprits, n_lines) = scale.culprits(commits, &outcome.culprits);
+    let (culprits, n_lines) = scale.culprits(commits, &outcome.culprits, better);
     scale.top += LINE * n_lines as f64;
     let skipped = |&commit: &usize| CurveTick { at: scale.x(commit), text: name(&commits[commit]) };
     let number = |&share: &f64| {

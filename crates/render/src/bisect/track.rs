@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::values::Better;
 use search::bisection::{Answer, BisectSearch, Observation, Relation, SearchStep};
 
 /// A measured commit.
@@ -14,6 +15,17 @@ pub(super) struct TrackPoint {
     pub ends: Option<(f64, f64)>,
     /// The answer to a probe; `None` for ends and confirmations.
     pub answer: Option<Answer>,
+}
+
+impl TrackPoint {
+    /// The point at the level of the values in place of the costs.
+    pub fn of_values(self, better: Better) -> Self {
+        if better.is_lower() {
+            return self;
+        }
+        let ends = self.ends.map(|(lo, hi)| (-hi, -lo));
+        Self { level: -self.level, ends, ..self }
+    }
 }
 
 /// The measured commits in order. `search` is in its first state.

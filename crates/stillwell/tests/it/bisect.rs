@@ -364,7 +364,7 @@ mod long {
         values[12..].iter_mut().for_each(|value| *value = Some(102.0));
         let Some(bench) = repository(&values) else { return };
         let told = search(&bench, &["-o", "../found"]).ends_with(0).stdout;
-        let balance = "Together that is about 2.0 % slower. Bad is 2.0 % slower";
+        let balance = "Together that is about 2.0 % worse. Bad is 2.0 % worse";
         assert!(told.contains(balance), "{told}");
         let again = bench.stillwell(&["bisect", "--resume", "found", "--json"]).ends_with(0);
         let found: Value = serde_json::from_str(&again.stdout).unwrap();

@@ -296,7 +296,7 @@ mod long {
         let second = attempt("second", "../second.patch").ends_with(0);
         // Both ran in their checkouts, where the audit looked at them too.
         assert!(!second.stdout.contains("not checked: the audit"), "{second:#?}");
-        assert!(second.stdout.contains("15 % faster"), "{second:#?}");
+        assert!(second.stdout.contains("15 % better"), "{second:#?}");
         let odd = attempt("odd", "../odd.patch").ends_with(2);
         assert!(odd.stderr.contains("cannot apply ../odd.patch"), "{odd:#?}");
         // Nothing is left in the user's tree.
@@ -313,7 +313,7 @@ mod long {
             assert!(whole.stdout.contains(text), "{text}: {whole:#?}");
         }
         let report = in_repository(&bench, &["report", "../c"]).ends_with(0);
-        assert!(report.stdout.contains("| first | 11 % faster"), "{report:#?}");
+        assert!(report.stdout.contains("| first | 11 % better"), "{report:#?}");
         let status = in_repository(&bench, &["status", "../c", "--json"]).ends_with(0);
         let found: Value = serde_json::from_str(&status.stdout).unwrap();
         assert_eq!(found["contributions"][1]["attempt"], "second", "{found:#}");

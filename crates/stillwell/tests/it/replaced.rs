@@ -142,10 +142,10 @@ fn a_commit_without_the_program_is_left_out() {
     let Some(bench) = repository() else { return };
     let words = ["bisect", "--value", "(.+)", "--budget", "1h", "t1", "t6", "--", "./p.sh"];
     let ran = in_directory(&bench, "repo", &words).ends_with(0);
-    assert!(ran.stdout.contains("\"c5\" is 50 % slower"), "{ran:#?}");
+    assert!(ran.stdout.contains("\"c5\" is 50 % worse"), "{ran:#?}");
     let words = [&words[..6], &["t6", "--", "../p.sh"]].concat();
     let ran = in_directory(&bench, "repo/sub", &words).ends_with(0);
-    assert!(ran.stdout.contains("\"c5\" is 50 % slower"), "{ran:#?}");
+    assert!(ran.stdout.contains("\"c5\" is 50 % worse"), "{ran:#?}");
 }
 
 /// git takes every exit code from 1 to 127 but 125 for "bad".

@@ -24,13 +24,12 @@ use crate::session::drawn_seed;
 use host::terminal;
 use measure::interrupt::Interrupt;
 use model::spec::BisectVerb;
-use model::spec::answer::AnswerOptions;
 use model::values::exit_code;
 use record::new_path;
 use record::plan::defaults;
 use render::bisect::StepRecord;
 use render::document::{self, ErrorCode, ErrorObject};
-use render::{bisect as page, bisect_document};
+use render::{QuantityWords, bisect as page, bisect_document};
 use search::bisection::{Answer, BisectSearch, CommitGraph, Observation, SearchRules, SearchStep};
 
 use measuring::BisectMeasurer;
@@ -141,7 +140,8 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
                 continue;
             }
             if answer.is_text()
-                && let Some(text) = page::observed(&search, &told, &line.observation)
+                && let Some(text) =
+                    page::observed(&search, &told, &line.observation, quantity(verb))
             {
                 print(&text)?;
             }
@@ -152,7 +152,7 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
             Ok(()) if !is_interrupted => {}
             Err(Unmeasured::Failed(error)) if !is_interrupted => return Err(error),
             // A terminal sends ^C to git as well.
-            _ => return interrupted(&state.directory, &search, answer),
+            _ => return interrupted(verb, &state.directory, &search),
         }
     }
     drop(interrupt);
@@ -160,7 +160,7 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     if let Some(report) = report {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
         let page = |to: &mut dyn std::io::Write| {
-            page::write_page(to, &search, beginning.clone(), &steps, is_time(verb))
+            page::write_page(to, &search, beginning.clone(), &steps, quantity(verb))
         };
         write_one(&report, page)?;
     }
@@ -176,7 +176,7 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
         let (body, conclusion) = bisect_document::document(search, &observations);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if verb.output.answer.is_text() {
-        print(&page::text(search, is_time(verb)))?;
+        print(&page::text(search, quantity(verb)))?;
         let is_built = verb.build.is_some() && verb.script.is_none();
         let builds = record::builds_path().ok().filter(|_| is_built);
         print(&page::kept(&state.directory, builds.as_deref()))?;
@@ -184,11 +184,8 @@ fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result
     Ok(())
 }
 
-/// Whether times are compared; a program's own value has no known unit.
-fn is_time(verb: &BisectVerb) -> bool {
-    let value = &verb.process.execution.value;
-    let has_value = value.value.is_some() || value.value_json.is_some();
-    if let Some(quantity) = verb.decide_on { quantity.unit().is_time() } else { !has_value }
+fn quantity(verb: &BisectVerb) -> QuantityWords {
+    QuantityWords::of_options(verb.decide_on, &verb.process.execution.value)
 }
 
 fn step_record(line: &ObservedLine) -> StepRecord<'_> {
@@ -205,9 +202,10 @@ fn rules_of(verb: &BisectVerb) -> Result<SearchRules> {
     })
 }
 
-fn interrupted(directory: &Path, search: &BisectSearch, answer: AnswerOptions) -> Result<u8> {
+fn interrupted(verb: &BisectVerb, directory: &Path, search: &BisectSearch) -> Result<u8> {
+    let answer = verb.output.answer;
     if answer.is_text() {
-        print(&page::so_far(search))?;
+        print(&page::so_far(search, quantity(verb)))?;
     }
     let message = step_directory::interrupted("bisect", directory);
     if answer.json {
@@ -311,7 +309,7 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     };
     let [of_old, of_new] = [0, 1].map(|at| relations[at].inverse());
     let told = search::bisection::answer(&of_old, &of_new, rules.margin);
-    print(&page::told(told, &of_old, &of_new))?;
+    print(&page::told(told, &of_old, &of_new, quantity(verb)))?;
     Ok(match told {
         Answer::LikeOld => exit_code::SUCCESS,
         Answer::LikeNew => exit_code::CHECK_FAILED,

@@ -49,7 +49,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
         let (body, conclusion) = documents::whole(&work.campaign, &facts);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
     } else if verb.output.is_text() {
-        print(&page::whole(&work.campaign, &kept_out))?;
+        print(&page::whole(&work.campaign, &facts, &kept_out))?;
     }
     Ok(exit_code::SUCCESS)
 }

@@ -14,6 +14,7 @@ use model::spec::campaign::CampaignNew;
 use model::spec::groups::RightsOptions;
 use model::values::{Percent, TimeSpan};
 use record::plan::{TrialRule, defaults};
+use render::QuantityWords;
 use render::campaign::CampaignFacts;
 use search::campaign::{Campaign, CampaignEvent, CampaignRules, Program};
 
@@ -83,7 +84,10 @@ impl CampaignOptions {
     pub(super) fn facts(&self) -> CampaignFacts {
         let TrialRule { at_least, aim, miss } = self.trial;
         let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
-        CampaignFacts { at_least, aim, miss, total_s, benchmarks: self.benchmarks.clone() }
+        let value = &self.new.process.execution.value;
+        let quantity = QuantityWords::of_options(self.new.judged.decide_on, value);
+        let benchmarks = self.benchmarks.clone();
+        CampaignFacts { at_least, aim, miss, total_s, benchmarks, quantity }
     }
 }
 
