@@ -279,7 +279,11 @@ pub(super) fn has_own_file(arm: &Arm) -> bool {
     arm.counted.is_some() || arm.value.as_ref().is_some_and(ValueRule::has_own_file)
 }
 
-fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {
+/// The inherited variables that are not set, and the set ones.
+pub(super) fn environment(
+    inherited: &[(OsString, OsString)],
+    set: &[(String, String)],
+) -> Vec<Bytes> {
     let is_set = |name: &OsString| set.iter().any(|(other, _)| name.as_bytes() == other.as_bytes());
     let kept = inherited.iter().filter(|(name, _)| !is_set(name));
     let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());

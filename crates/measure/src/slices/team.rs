@@ -1,11 +1,12 @@
 //! The worker processes of one benchmark: their start, and the requests before the first slice.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 
 use stats::Stream;
 
 use crate::clock::monotonic_ns;
+use crate::commands::environment;
 use crate::launch_attributes::{node_policy, policy};
 use crate::prepared::{HASH_SEED, PADDING_VARIABLE, c_string};
 use crate::programs;
@@ -133,7 +134,7 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, WorkerFailure> {
 
 /// The launch of a step's worker. All arms of a block have the same environment; each block has another.
 fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) -> WorkerLaunch {
-    let inherited = environment_for(run_as);
+    let mut inherited = environment_for(run_as);
     let arm = &plan.arms[step.arm as usize];
     let is_inherited = |name: &[u8]| {
         let Some(wanted) = &workers.inherit else { return true };
@@ -143,8 +144,8 @@ fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) ->
     let own = plan.process.environment_of(arm);
     let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED)
         || own.iter().any(|(name, _)| name == HASH_SEED);
-    let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name.as_bytes()));
-    let mut environment = environment(kept, &own);
+    inherited.retain(|(name, _)| is_inherited(name.as_bytes()));
+    let mut environment = environment(&inherited, &own);
     if !has_hash_seed {
         environment.push(format!("{HASH_SEED}={}", hash_seed(plan.seed, step)).into_bytes());
     }
@@ -176,21 +177,10 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
     arm.directory(block).map(|directory| c_string(directory.as_bytes()))
 }
 
-/// The inherited variables that an arm does not set, and its own.
-fn environment(
-    inherited: impl IntoIterator<Item = (OsString, OsString)>,
-    own: &[(String, String)],
-) -> Vec<Bytes> {
-    let is_set = |name: &OsString| own.iter().any(|(other, _)| name == other.as_str());
-    let kept = inherited.into_iter().filter(|(name, _)| !is_set(name));
-    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    kept.chain(own.iter().map(|(name, value)| format!("{name}={value}").into_bytes())).collect()
-}
-
 pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaunch {
     WorkerLaunch {
         argv: argv(program, None),
-        environment: environment(environment_for(run_as), &program.environment),
+        environment: environment(&environment_for(run_as), &program.environment),
         attributes: Attributes { directory: directory(program, None), ..Attributes::default() },
     }
 }
@@ -224,7 +214,8 @@ mod tests {
     /// If a name is there twice, some programs see the first value and some the last.
     #[test]
     fn a_program_is_asked_with_each_variable_once() {
-        let environment = vec![("PATH".to_owned(), "/x".to_owned())];
+        let environment = ["/first", "/x"].map(|value| ("PATH".to_owned(), value.to_owned()));
+        let environment = environment.to_vec();
         let arm = Arm { environment, argv: vec!["p".into()], ..Arm::bare("p", Role::Candidate) };
         let launch = launch_to_list(&arm, None);
         let paths = launch.environment.iter().filter(|entry| entry.starts_with(b"PATH="));
