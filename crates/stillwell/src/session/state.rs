@@ -47,12 +47,9 @@ pub fn unfit(plan: &Plan, why: Invalid) -> Error {
     ]))
 }
 
-/// The failure of a session whose values are unfit. Errors: any other error.
-pub(super) fn as_failure(error: Error) -> Result<MeasurementFailure> {
-    match error.is::<Invalid>() {
-        true => Ok(MeasurementFailure::Unfit { why: in_words(&error) }),
-        false => Err(error),
-    }
+/// The failure of a session whose values cannot be compared.
+pub(super) fn failure(plan: &Plan, why: Invalid) -> MeasurementFailure {
+    MeasurementFailure::Unfit { why: in_words(&unfit(plan, why)) }
 }
 
 impl SessionState {
@@ -114,9 +111,8 @@ impl SessionState {
     }
 
     /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
-    pub(super) fn look(&mut self, plan: &Plan) -> Result<bool> {
-        let Some(watch) = &mut self.watch else { return Ok(false) };
-        watch.take(&self.walls).map_err(|why| unfit(plan, why))
+    pub(super) fn look(&mut self) -> Result<bool, Invalid> {
+        self.watch.as_mut().map_or(Ok(false), |watch| watch.take(&self.walls))
     }
 
     /// Whether the comparisons are decided at the smallest share of alpha.

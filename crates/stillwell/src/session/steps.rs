@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use stats::Invalid;
 
 use crate::session::forecast::BudgetForecast;
 use crate::session::progress::ProgressLine;
-use crate::session::state::{SessionState, as_failure, unfit};
+use crate::session::state::{SessionState, failure};
 use host::{shield, terminal};
 use measure::clock::monotonic_ns;
 use measure::noise::{RunInterval, RunTracer};
@@ -64,40 +65,38 @@ impl Session<'_> {
     }
 
     /// Makes the interim analyses that are due. `Some` if they end the session.
-    pub(super) fn look(&mut self) -> Result<Option<SessionEnd>> {
-        let failure = match self.end_by_look() {
-            Err(error) => Some(as_failure(error)?),
-            end => return end,
+    pub(super) fn look(&mut self) -> Option<SessionEnd> {
+        let (reason, failure) = match self.end_by_look() {
+            Ok(reason) => (reason?, None),
+            Err(why) => (EndReason::Failed, Some(failure(self.plan, why))),
         };
-        Ok(Some(SessionEnd { reason: EndReason::Failed, failure }))
+        Some(SessionEnd { reason, failure })
     }
 
-    fn end_by_look(&mut self) -> Result<Option<SessionEnd>> {
-        let is_end = |reason| Ok(Some(SessionEnd { reason, failure: None }));
+    fn end_by_look(&mut self) -> Result<Option<EndReason>, Invalid> {
         if self.state.repeats(self.plan) {
-            return is_end(EndReason::Decided);
+            return Ok(Some(EndReason::Decided));
         }
         if self.state.watch.is_none() {
-            return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
+            return Ok(self.is_precise().then_some(EndReason::Precise));
         }
-        if !self.state.look(self.plan)? {
+        if !self.state.look()? {
             return Ok(None);
         }
         let SessionState { walls, watch, .. } = &self.state;
         let Some(watch) = watch else { return Ok(None) };
-        let unfit = |why| unfit(self.plan, why);
         // A suite judges its benchmarks together.
         let decides = self.plan.suite.is_none() && watch.is_decided();
         let (.., budget_ns) = self.plan.blocks.bounds();
         let is_sized = || self.state.is_sized(self.plan, budget_ns, &watch.awaited());
-        if decides && is_sized().map_err(unfit)? {
-            return is_end(EndReason::Decided);
+        if decides && is_sized()? {
+            return Ok(Some(EndReason::Decided));
         }
         // At the error rate of the interim analysis, because its result decides about the end.
         if let Some(precision) = self.plan.precision
-            && watch.is_within(walls, (precision.pct / 100.0).ln_1p()).map_err(unfit)?
+            && watch.is_within(walls, (precision.pct / 100.0).ln_1p())?
         {
-            return is_end(EndReason::Precise);
+            return Ok(Some(EndReason::Precise));
         }
         Ok(None)
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::session::state::{SessionState, as_failure};
+use crate::session::state::{SessionState, failure};
 use crate::session::steps::{Session, SessionEnd, end_of};
 use measure::slices::Paces;
 use measure::{Hook, MeasurementFailure};
@@ -34,7 +34,7 @@ impl SessionState {
     ) -> Result<(Self, Option<MeasurementFailure>)> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
-        let unfit = state.look(plan).err().map(as_failure).transpose()?;
+        let unfit = state.look().err().map(|why| failure(plan, why));
         Ok((state, unfit))
     }
 }
@@ -97,7 +97,7 @@ impl Session<'_> {
             // A block counts even if some of its rows are missing.
             self.state.next_block = self.state.next_block.max(n_run + n_blocks);
         }
-        if let Some(end) = self.look()? {
+        if let Some(end) = self.look() {
             return Ok(Some(end));
         }
         let is_over = self.state.span_ns() >= budget_ns || goal >= n_due(&self.state);

@@ -84,7 +84,7 @@ impl Session<'_> {
         loop {
             // Before an interim analysis, which may end the session.
             self.forecast(n_run, warmup_ns);
-            if let Some(end) = self.look()? {
+            if let Some(end) = self.look() {
                 return Ok(end);
             }
             let n_due = self.state.n_due(self.plan, n_max, n_run);
