@@ -128,9 +128,9 @@ impl Together {
         let BenchmarkKind::Commands(own) = &candidate.kind else {
             let what = format!(
                 "only commands of a suite can be measured together; this is a {}",
-                candidate.key()
+                candidate.key
             );
-            return Err(Flaw::key(candidate.key(), what));
+            return Err(Flaw::key(candidate.key, what));
         };
         if !self.names.insert(candidate.name.clone()) {
             return Err(Flaw::value(&["name"], "another benchmark has this name"));

@@ -47,6 +47,8 @@ pub struct Candidate {
     /// The variants to compare.
     pub variants: Vec<BenchmarkVariant>,
     pub kind: BenchmarkKind,
+    /// The key of the file that makes it of this kind.
+    pub key: &'static str,
     pub policy: Policy,
     /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
@@ -78,18 +80,10 @@ pub enum BenchmarkKind {
 }
 
 impl Candidate {
-    pub fn key(&self) -> &'static str {
-        match self.kind {
-            BenchmarkKind::Commands(_) => "command",
-            BenchmarkKind::Statements(_) => "statement",
-            BenchmarkKind::Programs { .. } => "program",
-        }
-    }
-
     /// The key in whose value this error is; `None` if no single key is at fault.
     pub fn key_of(&self, error: &anyhow::Error) -> Option<&'static str> {
         if error.is::<shell_words::ParseError>() {
-            return Some(self.key());
+            return Some(self.key);
         }
         let BenchmarkKind::Commands(spec) = &self.kind else { return None };
         let options = &spec.process.execution.value;
@@ -182,19 +176,18 @@ impl Expansion<'_> {
             git: built.git.clone(),
             environment: self.environment(&built.variant),
         };
+        let SuiteBenchmark { command, statement, .. } = &**self.benchmark;
+        let key = match (command, statement) {
+            (Some(_), _) => "command",
+            (None, Some(_)) => "statement",
+            (None, None) => "program",
+        };
         Ok(Candidate {
             name: self.name(),
             tags: self.benchmark.tags.clone(),
             variants: variants.iter().map(compared).collect(),
-            kind: self.kind(&variants).map_err(|error| {
-                let SuiteBenchmark { command, statement, .. } = &**self.benchmark;
-                let kind = match (command, statement) {
-                    (Some(_), _) => "command",
-                    (None, Some(_)) => "statement",
-                    (None, None) => "program",
-                };
-                Flaw::value(&[kind], in_prose(&error))
-            })?,
+            kind: self.kind(&variants).map_err(|error| Flaw::value(&[key], in_prose(&error)))?,
+            key,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
             place: self.benchmark.span(),
