@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
-use host::user_files::{read_text, read_whole};
+use host::user_files::{read_text, read_whole, replace};
 
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.
@@ -252,19 +252,11 @@ impl Pool {
     }
 
     /// Writes a file of the folder atomically.
-    pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<PathBuf> {
+    pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<()> {
         let path = self.folder.join(name);
-        let write = || {
-            let mut file = tempfile::Builder::new()
-                .permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
-                .tempfile_in(&self.folder)?;
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            File::open(&self.folder)?.sync_all()
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
+        let written = replace(&path, mode, bytes);
+        let written = written.and_then(|()| File::open(&self.folder)?.sync_all());
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Locks the submissions of the pool until the file is dropped. Errors: another process is submitting.

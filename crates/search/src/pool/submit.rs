@@ -37,8 +37,7 @@ pub fn write_script(pool: &Pool) -> Result<()> {
          [ \"$1\" = --lenient ] || shift $#\n\
          exec {program} pool task {folder} \"$job\" \"$@\"\n"
     );
-    pool.write(NAME, script.as_bytes(), 0o755)?;
-    Ok(())
+    pool.write(NAME, script.as_bytes(), 0o755)
 }
 
 /// Splits a command of --submit into words. Errors: the command cannot be split, or lacks the placeholder.
