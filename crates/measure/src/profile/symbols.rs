@@ -3,7 +3,6 @@
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
@@ -100,20 +99,14 @@ impl SymbolTable {
 
     /// The kernel's functions; none if it hides their addresses (kernel.kptr_restrict).
     pub fn from_kernel() -> Self {
-        let text = read_small_file("/proc/kallsyms", 64 << 20).unwrap_or_default();
-        Self { functions: kernel_functions(&text), ..Self::default() }
+        let text = std::fs::read("/proc/kallsyms").unwrap_or_default();
+        let functions = kernel_functions(&String::from_utf8_lossy(&text));
+        Self { functions, ..Self::default() }
     }
 
     pub fn kernel_name(&self, address: u64) -> Option<String> {
         self.symbol_at(address).map(|it| readable(&it.symbol))
     }
-}
-
-/// Reads a text file of limited size.
-pub fn read_small_file(path: &str, bytes_max: u64) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 struct ReadFile {
