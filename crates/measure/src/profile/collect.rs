@@ -31,9 +31,7 @@ pub fn collect(record: &Record, samples: &Path, period_ns: u64) -> Result<Profil
     table.scripts = differing(&scripts);
     let mut n_of_functions: HashMap<u32, Vec<u64>> = HashMap::new();
     let rows = &record.rows;
-    let is_kept = |&at: &usize| rows.is_measurement(at) && rows.block(at).is_some();
-    let by_step: HashMap<u32, usize> =
-        (0..rows.len()).filter(is_kept).map(|at| (rows.step(at), at)).collect();
+    let by_step: HashMap<u32, usize> = rows.measurements().map(|at| (rows.step(at), at)).collect();
     let mut file = BufReader::with_capacity(1 << 20, File::open(samples).with_context(what)?);
     while let Some(run) = next_run(&mut file).with_context(what)? {
         let Some(&row) = by_step.get(&run.step) else { continue };
