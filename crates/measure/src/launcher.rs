@@ -27,7 +27,7 @@ use crate::proc_counts::{CpuTimes, OwnCpuTimes, ReadingTime, Waits, peak_residen
 use crate::quota_use::QuotaUse;
 use crate::sampling::Sampling;
 use crate::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
-use crate::survivors::{SurvivorEnd, SurvivorWatch};
+use crate::survivors::SurvivorWatch;
 use crate::wire::{
     Batch, BatchResult, BatchStop, Job, LauncherReport, LauncherSettings, RowId, StderrTarget,
     StdoutTarget,
@@ -108,7 +108,6 @@ impl LauncherLoop {
         metrics.extend(probes.metrics());
         let quota_use = QuotaUse::open_own(open.evidence);
         metrics.extend(quota_use.metrics());
-        let end = if open.ends_survivors { SurvivorEnd::WithRun } else { SurvivorEnd::WithSession };
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
         let (attributes, plain) = attributes_of(open, &allowed, own_nice);
         let session = Self {
@@ -128,7 +127,7 @@ impl LauncherLoop {
             placement: PagePlacement::default(),
             probes,
             sampling,
-            survivors: SurvivorWatch::begin(end),
+            survivors: SurvivorWatch::begin(open.ends_survivors),
         };
         sys::shrink_resident_set();
         if let Some(user) = &files_of {

@@ -31,19 +31,12 @@ const LOOKED_AT_MAX: usize = 64;
 /// Rounds of killing. A process that forks all the time may outrun some.
 const ROUNDS_MAX: u32 = 1000;
 
-/// When the processes that a run leaves behind are ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SurvivorEnd {
-    /// With the session: a build daemon speeds up later runs, and so is part of what is measured.
-    WithSession,
-    /// After their run.
-    WithRun,
-}
-
 /// Adopts what this process's children leave behind.
 #[derive(Debug)]
 pub struct SurvivorWatch {
-    end: SurvivorEnd,
+    /// Whether what a run leaves behind ends after the run, not with the session: a build daemon speeds up later runs,
+    /// and so is part of what is measured.
+    ends_with_run: bool,
     of_hooks: BTreeMap<u32, Process>,
     /// Processes of the last run, until the next one begins.
     fresh: Option<FreshSurvivors>,
@@ -64,11 +57,11 @@ struct FreshSurvivors {
 
 impl SurvivorWatch {
     /// Makes this process adopt orphans from now on; `None` if the kernel refuses (Linux before 3.4).
-    pub fn begin(end: SurvivorEnd) -> Option<Self> {
+    pub fn begin(ends_with_run: bool) -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let (of_hooks, staying) = (BTreeMap::new(), BTreeMap::new());
         let (fresh, n_waits_left, earlier_cpu_us) = (None, WAITS_MAX, Some(0));
-        Some(Self { end, of_hooks, fresh, staying, n_waits_left, earlier_cpu_us })
+        Some(Self { ends_with_run, of_hooks, fresh, staying, n_waits_left, earlier_cpu_us })
     }
 
     /// Notes the processes of a hook.
@@ -102,7 +95,7 @@ impl SurvivorWatch {
         if is_cut {
             return self.end_survivors(fresh).map(|ended| Survivors { n_ended: n_cut, ..ended });
         }
-        if self.end == SurvivorEnd::WithRun {
+        if self.ends_with_run {
             return self.end_survivors(fresh);
         }
         self.fresh = Some(fresh);

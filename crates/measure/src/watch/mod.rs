@@ -27,7 +27,7 @@ use crate::digest::{digest, digest_of_file};
 use crate::fresh::make_fresh;
 use crate::prepared::is_telling;
 use crate::supervised::wait_for;
-use crate::survivors::{SurvivorEnd, SurvivorWatch};
+use crate::survivors::SurvivorWatch;
 use crate::wire::RowId;
 use host::open_regular;
 use host::sys::{self, CallListener};
@@ -58,7 +58,7 @@ pub fn watch(request: &WatchRequest) -> Result<RunFacts> {
     }
     let name = if request.is_overt { c"stillwell-run" } else { c"sh" };
     rustix::thread::set_name(name).ok();
-    let mut survivors = SurvivorWatch::begin(SurvivorEnd::WithRun);
+    let mut survivors = SurvivorWatch::begin(true);
     let out = Path::new(&request.folder).join("out");
     let command = command(request, &directory, &out)?;
     let mut facts = RunFacts::default();
