@@ -15,7 +15,7 @@ use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
-use model::values::{Better, Clock, ValueUnit};
+use model::values::{Better, Clock};
 use record::plan::Plan;
 
 /// Columns of a name in a sentence about several commands.
@@ -51,49 +51,44 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         let use_n = t0::without_shell(page.plan).map_or_else(String::new, |it| format!(": {it}"));
         return format!("{name} is {}{use_n}", t0::too_short(page.plan, t0));
     }
-    let text = page.unit.label(&text);
     let quantity = QuantityWords::of_arm(page.judged.record, arm.arm);
-    // The memory is the largest process's.
-    let copies = page.plan.copies.as_ref().filter(|_| quantity.is_time());
-    let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
-    let (of, text) = match (page.plan.arms[arm.arm].unit, quantity) {
-        (ValueUnit::Time, QuantityWords::Amount { noun, .. }) => {
-            (" uses", format!("{text} of {noun}"))
-        }
-        (ValueUnit::Time, _) if copies.is_some() => (" take", text),
-        (ValueUnit::Time, _) => (" takes", text),
-        _ => (":", text),
-    };
     let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
     if let (false, Some(values)) = (has_t0, &arm.times) {
         let runs = if page.imported.is_some() { "values" } else { "runs" };
         let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
         return match quantity {
-            QuantityWords::Amount { verb, noun, is_count: false, .. } if of == ":" => {
-                format!("{name} {verb} {text} of {noun}, the median of its runs")
-            }
-            QuantityWords::Amount { verb, noun, .. } => {
-                format!("{name} {verb} {text} {noun}, the median of its runs")
+            // Copies are not named: the memory is the largest process's.
+            QuantityWords::Amount { verb, noun, is_count, .. } => {
+                let of = if is_count { "" } else { "of " };
+                format!("{name} {verb} {text} {of}{noun}, the median of its runs")
             }
             _ => format!("{name} gives {text}, the median of its {runs}"),
         };
     }
+    let text = page.unit.label(&text);
+    let copies = page.plan.copies.as_ref().filter(|_| quantity.is_time());
+    let name = &copies.map_or_else(|| name.to_owned(), |it| format!("{} copies of {name}", it.n));
+    let takes = match quantity {
+        QuantityWords::Amount { noun, .. } => format!("uses {text} of {noun}"),
+        _ if copies.is_some() => format!("take {text}"),
+        _ => format!("takes {text}"),
+    };
     let Some(why) = t0::why_limited(arm) else {
         // A single run may have been disturbed.
-        let is_known = of != ":" && arm.times.as_ref().is_some_and(|times| times.t0.err.is_some());
+        let is_known = arm.times.as_ref().is_some_and(|times| times.t0.err.is_some());
         let undisturbed = match copies {
             _ if !is_known => "",
             Some(_) => " when nothing disturbs them",
             None => " when nothing disturbs it",
         };
-        return format!("{name}{of} {text}{undisturbed}");
+        return format!("{name} {takes}{undisturbed}");
     };
     let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);
     let cpu = cpu.map_or_else(String::new, |cpu| {
         let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
         format!("; {} CPU time is {cpu}", if copies.is_some() { "their" } else { "its" })
     });
-    format!("{name}{of} {text}: {why}{cpu}{}", t0::not_subtracted(arm))
+    format!("{name} {takes}: {why}{cpu}{}", t0::not_subtracted(arm))
 }
 
 /// The verdict on `new` against `old`, with its interval.
