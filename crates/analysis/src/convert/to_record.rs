@@ -2,7 +2,7 @@
 //!
 //! A benchmark becomes an arm, a launch a block, a value a row. The values of one launch are slices.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use formats::{
     BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
     Results,
@@ -208,20 +208,11 @@ impl RecordBuilder<'_> {
             );
             ensure!(benchmark.values.len() < u32::MAX as usize, "arm {arm} has too many values");
         }
-        if let Some(order) = usable_order(results) {
-            let mut launches: Vec<_> = results.benchmarks.iter().map(|it| it.launches()).collect();
-            let mut n_done = vec![0; arm_of.len()];
-            for &at in order {
-                let at = at as usize;
-                let Some(launch) = launches[at].next() else { bail!("order") };
+        let mut launches: Vec<_> = results.benchmarks.iter().map(|it| it.launches()).collect();
+        let mut n_done = vec![0; arm_of.len()];
+        for at in launch_order(results) {
+            if let Some(launch) = launches[at].next() {
                 self.launch(&results.benchmarks[at], arm_of[at], launch, &mut n_done[at])?;
-            }
-            return Ok(());
-        }
-        for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
-            let mut n_done = 0;
-            for launch in benchmark.launches() {
-                self.launch(benchmark, arm, launch, &mut n_done)?;
             }
         }
         Ok(())
@@ -308,14 +299,12 @@ fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     row.set(Metric::CpuNs, of(CPU).and_then(|ns| whole(ns * loops as f64)));
 }
 
-/// The order of all launches, if it is consistent with them.
-fn usable_order(results: &Results) -> Option<&[u32]> {
-    let mut counts = vec![0; results.benchmarks.len()];
-    for &at in &results.order {
-        *counts.get_mut(at as usize)? += 1;
-    }
-    let is_right = |(benchmark, &n): (&BenchmarkValues, &usize)| benchmark.n_launches() == n;
-    let is_usable =
-        !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
-    is_usable.then_some(&results.order)
+/// The benchmark of each launch: in the order of measurement if that has all launches, else one benchmark after the other.
+fn launch_order(results: &Results) -> Vec<usize> {
+    let of_each = results.benchmarks.iter().map(BenchmarkValues::n_launches).enumerate();
+    let in_turn: Vec<usize> = of_each.flat_map(|(at, n)| std::iter::repeat_n(at, n)).collect();
+    let known: Vec<usize> = results.order.iter().map(|&at| at as usize).collect();
+    let mut sorted = known.clone();
+    sorted.sort_unstable();
+    if sorted == in_turn { known } else { in_turn }
 }
