@@ -60,7 +60,9 @@ pub(super) struct ExportSummary {
 }
 
 impl ExportMetric {
-    fn new(record: &Record, name: &'static str, key: &'static str, subtracted: f64) -> Self {
+    /// The metric of all runs. CPU times are net of the control's.
+    fn new(record: &Record, analysis: &Analysis, name: &'static str, key: &'static str) -> Self {
+        let subtracted = control_cpu_ns(record, analysis, name);
         let column = ExportColumn { unit: exported_unit(kind_of(name)), is_own: false };
         let columns = vec![Some(column); record.header.plan.arms.len()];
         Self { name, key, columns, subtracted }
@@ -189,8 +191,8 @@ fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
 
 /// Wall time, net of the control. Memory, counts and throughput of an import are no times: [`own_value`] has them.
 pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
-    let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
-    let mut wall = ExportMetric::new(record, "wall", "time_wall_clock", subtracted);
+    let mut wall = ExportMetric::new(record, analysis, "wall", "time_wall_clock");
+    wall.subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
     let arms = &record.header.plan.arms;
     for ((column, arm), is_own) in wall.columns.iter_mut().zip(arms).zip(have_own_values(record)) {
         let is_time = !is_own || arm.unit.is_time();
@@ -217,8 +219,7 @@ pub(super) fn own_value(record: &Record) -> Option<ExportMetric> {
 /// User and system time together, if the record has both.
 fn cpu(record: &Record, analysis: &Analysis) -> Option<ExportMetric> {
     let has_cpu = record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs);
-    let subtracted = || control_cpu_ns(record, analysis, CPU);
-    has_cpu.then(|| ExportMetric::new(record, CPU, HYPERFINE_CPU, subtracted()))
+    has_cpu.then(|| ExportMetric::new(record, analysis, CPU, HYPERFINE_CPU))
 }
 
 /// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order. Values come last.
@@ -226,9 +227,8 @@ pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<Exp
     let rows = &record.rows;
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
-    let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
     let others = others.filter_map(|info| {
-        Some(ExportMetric::new(record, info.name, info.hyperfine?, cpu_ns(info.name)))
+        Some(ExportMetric::new(record, analysis, info.name, info.hyperfine?))
     });
     let cpu = cpu(record, analysis);
     let metrics = std::iter::once(wall(record, analysis)).chain(cpu).chain(others);
@@ -239,22 +239,19 @@ pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<Exp
 /// suites may not name the value.
 pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let mut list = vec![wall(record, analysis)];
-    for shown in &record.header.plan.metrics {
-        if list.iter().any(|exported| exported.name == shown.name) {
+    let named = record.header.plan.metrics.iter().map(|shown| shown.name.as_str());
+    for name in named.chain([VALUE]) {
+        if list.iter().any(|exported| exported.name == name) {
             continue;
         }
-        list.extend(match shown.name.as_str() {
+        list.extend(match name {
             VALUE => own_value(record),
             CPU => cpu(record, analysis),
             name => Metric::from_name(name).filter(|it| record.rows.has(*it)).map(|it| {
                 let (name, key) = (it.info().name, it.info().hyperfine);
-                let subtracted = control_cpu_ns(record, analysis, name);
-                ExportMetric::new(record, name, key.unwrap_or(name), subtracted)
+                ExportMetric::new(record, analysis, name, key.unwrap_or(name))
             }),
         });
-    }
-    if list.iter().all(|metric| metric.name != VALUE) {
-        list.extend(own_value(record));
     }
     list
 }
