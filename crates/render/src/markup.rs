@@ -56,7 +56,7 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     let has_ratios = !analysis.comparisons.is_empty();
     let row = |arm: &ArmSummary| {
         let in_cell = |it: ComparedTime| match rate(record, arm) {
-            Some((_, text)) => format!("median {}", signs(&text)),
+            Some(text) => format!("median {}", signs(&text)),
             None => {
                 let own = unit_in_record(record, arm.arm, it.value);
                 own.label(&signs(&t0::beside_ratio(own, it)))

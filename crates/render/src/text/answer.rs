@@ -8,9 +8,9 @@ use crate::names::distinct;
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::times_text;
 use crate::t0;
-use crate::text::SummaryContext;
 use crate::text::comparison::{margin, no_test};
 use crate::text::doubt::slow_text;
+use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
@@ -44,7 +44,7 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     let Some(text) = t0::arm_text(page.unit, arm) else {
         return format!("{name} has no finished run");
     };
-    if let Some((_, text)) = page.rate(arm) {
+    if let Some(text) = rate(page.judged.record, arm) {
         return format!("{name}: {text}, the median of its values; more is better");
     }
     if let Some(t0) = arm.net_t0().filter(|_| arm.is_too_short()) {

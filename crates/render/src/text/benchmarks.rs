@@ -8,7 +8,7 @@ use crate::names::{cut_names, each_once};
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
-use crate::text::{SummaryContext, arms, ranked};
+use crate::text::{SummaryContext, arms, ranked, rate};
 use crate::units::{DisplayUnit, counted, counts_in_words, unit_in_record};
 use crate::{t0, table, uncertain};
 use analysis::suite::is_mixed;
@@ -183,7 +183,7 @@ fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(wall) = &arm.times else {
         return center(page, arm).unwrap_or_else(|| "no run".into());
     };
-    if let Some((_, text)) = page.rate(arm) {
+    if let Some(text) = rate(page.judged.record, arm) {
         return format!("median {text}, more is better");
     }
     let unit = unit(page, arm, wall.t0.value);

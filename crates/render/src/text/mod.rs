@@ -93,10 +93,6 @@ impl<'a> SummaryContext<'a> {
         self.imported?.benchmarks.get(arm)
     }
 
-    fn rate(&self, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
-        rate(self.judged.record, arm)
-    }
-
     fn has_failed(&self) -> bool {
         closing::is_failure(self.analysis.end)
     }
@@ -126,12 +122,12 @@ impl<'a> SummaryContext<'a> {
 }
 
 /// The median of values of which more is better, with the other program's unit.
-pub(super) fn rate(record: &Record, arm: &ArmSummary) -> Option<(DisplayUnit, String)> {
+pub(super) fn rate(record: &Record, arm: &ArmSummary) -> Option<String> {
     let name = imported_unit(record, arm.arm)?.to_owned();
     let median = arm.times.as_ref()?.median;
     let unit = unit_in_record(record, arm.arm, median.value);
     let text = unit.label(&unit.uncertain(median.value, median.err));
-    ResultUnit::Other(name).more_is_better().then_some((unit, text))
+    ResultUnit::Other(name).more_is_better().then_some(text)
 }
 
 /// The summary: the answer, the statistics on request, notes and the path of the record. All lines but the path fit
