@@ -8,7 +8,7 @@ use crate::t0;
 use crate::text::{location, rate, ratio_and_word};
 use crate::uncertain::signs;
 use crate::units::{
-    DisplayUnit, has_several_value_units, unit_in_record, unit_of_metric, unit_of_walls,
+    DisplayUnit, has_several_value_units, unit_in_record, unit_of_arms, unit_of_metric,
 };
 use analysis::convert::of_record;
 use analysis::suite::is_mixed;
@@ -50,7 +50,8 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     let plan = &record.header.plan;
     let times = ComparedTimes::of(analysis, judgements);
     let shown = results(analysis).filter_map(|arm| times.get(arm.arm));
-    let unit = unit_of_walls(plan, shown.map(|it| UncertainValue { value: it.value, err: it.err }));
+    let shown = shown.map(|it| UncertainValue { value: it.value, err: it.err });
+    let unit = unit_of_arms(record, plan.reference, shown);
     let are_units_in_cells = is_mixed(record) || has_several_units(record, analysis);
     let metrics = metrics(record, analysis);
     let has_ratios = !analysis.comparisons.is_empty();

@@ -219,28 +219,8 @@ pub(super) fn kept(name: &str) -> &'static str {
     name
 }
 
-/// The unit of a table of wall times: the requested one, else by the largest value after rounding.
-pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> DisplayUnit {
-    let kind = plan.arms.get(plan.reference).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
-    unit_of_values(plan, kind, values)
-}
-
-/// The unit of a table of values of one kind: the requested one, else by the largest value after rounding.
-fn unit_of_values(
-    plan: &Plan,
-    kind: UnitKind,
-    values: impl Iterator<Item = UncertainValue>,
-) -> DisplayUnit {
-    let arm = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
-    let arm = arm.filter(|_| kind == UnitKind::Count);
-    if let Some(own) = arm.and_then(|arm| own_unit(plan, arm)) {
-        return own;
-    }
-    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
-    DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
-}
-
-/// The unit of a table of values of arms like this one: another program's own, else the plan's.
+/// The unit of a table of values of arms like this one: another program's own, else the user's, else by the largest
+/// value after rounding.
 pub fn unit_of_arms(
     record: &Record,
     arm: usize,
@@ -251,7 +231,14 @@ pub fn unit_of_arms(
     }
     let arms = &record.header.plan.arms;
     let kind = arms.get(arm).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
-    unit_of_values(plan_of_arm(record, arm), kind, values)
+    let plan = plan_of_arm(record, arm);
+    let reference = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
+    let reference = reference.filter(|_| kind == UnitKind::Count);
+    if let Some(own) = reference.and_then(|arm| own_unit(plan, arm)) {
+        return own;
+    }
+    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
+    DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
 }
 
 /// The unit that the user requested for a metric.
@@ -331,9 +318,10 @@ mod tests {
 
     #[test]
     fn what_is_shown_chooses() {
-        let plan = record::fixture::record(&["a"]).header.plan;
+        let record = record::fixture::record(&["a"]);
         let check = |value: f64, err: f64, expected: &str| {
-            let unit = unit_of_walls(&plan, [UncertainValue { value, err: Some(err) }].into_iter());
+            let shown = [UncertainValue { value, err: Some(err) }];
+            let unit = unit_of_arms(&record, 0, shown.into_iter());
             assert_eq!(unit.label(&unit.uncertain(value, Some(err))), expected);
         };
         check(999_960.0, 950.0, "999.96 +- 0.95 µs");

@@ -14,9 +14,7 @@ use formats::ResultUnit;
 use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
-use crate::units::{
-    DisplayUnit, imported_unit, percent, unit_in_record, unit_of_arms, unit_of_walls,
-};
+use crate::units::{DisplayUnit, imported_unit, percent, unit_in_record, unit_of_arms};
 use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
@@ -64,12 +62,10 @@ impl<'a> SummaryContext<'a> {
             if plan.has_benchmarks() { Ranking::default() } else { Ranking::of(analysis, plan) };
         // The control's times have this unit, too.
         let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
-        let (unit, quantity) = match imported {
-            Some(_) => {
-                let first = plan.reference;
-                (unit_of_arms(record, first, t0s), QuantityWords::of_arm(record, first))
-            }
-            None => (unit_of_walls(plan, t0s), QuantityWords::of(plan)),
+        let unit = unit_of_arms(record, plan.reference, t0s);
+        let quantity = match imported {
+            Some(_) => QuantityWords::of_arm(record, plan.reference),
+            None => QuantityWords::of(plan),
         };
         let compared = ComparedTimes::of(analysis, judgements);
         Self {
