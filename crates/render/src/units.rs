@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::columns::one_line;
 use crate::uncertain;
-use analysis::convert::of_record::deciding_value;
+use analysis::convert::of_record::{deciding_value, imported};
 use analysis::suite::plan_of_arm;
 use analysis::{ArmSummary, UncertainValue};
 use model::values::metric::{Metric, Quantity};
@@ -163,7 +163,7 @@ fn own_unit(plan: &Plan, arm: &Arm) -> Option<DisplayUnit> {
 
 /// The other program's name of the unit of an import.
 pub(super) fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
-    record.header.imported.as_ref()?.benchmarks.get(arm)?.unit_name.as_deref()
+    imported(record, arm)?.unit_name.as_deref()
 }
 
 /// The unit of an arm's compared values, in an import by the other program's name.

@@ -11,7 +11,7 @@ use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
 use model::values::{Better, DecideOn, MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, Plan, ProcessPlan, Role, ValueRule};
-use record::{Event, Record};
+use record::{Event, ImportedBenchmark, Record};
 
 /// Makes results from a record with a row per run, or with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
@@ -45,13 +45,17 @@ pub fn results(record: &Record) -> Results {
     results
 }
 
+/// Another program's description of an arm.
+pub fn imported(record: &Record, arm: usize) -> Option<&ImportedBenchmark> {
+    record.header.imported.as_ref()?.benchmarks.get(arm)
+}
+
 /// The benchmark name of an arm. The arm's label is added unless the benchmark's name is unique.
 pub fn name(record: &Record, arm: usize) -> String {
-    let plan = &record.header.plan;
-    let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
-    if let Some(imported) = imported {
+    if let Some(imported) = imported(record, arm) {
         return imported.name.clone();
     }
+    let plan = &record.header.plan;
     let this = &plan.arms[arm];
     let of_same = |other: &&Arm| other.benchmark == this.benchmark;
     match &this.benchmark {
@@ -64,8 +68,8 @@ pub fn name(record: &Record, arm: usize) -> String {
 
 /// The unit of an arm's values.
 pub fn unit(record: &Record, arm: usize) -> ResultUnit {
-    let (imported, plan) = (record.header.imported.as_ref(), &record.header.plan);
-    let name = || imported?.benchmarks.get(arm)?.unit_name.clone();
+    let plan = &record.header.plan;
+    let name = || imported(record, arm)?.unit_name.clone();
     match plan.arms[arm].unit {
         ValueUnit::Time => ResultUnit::Time,
         ValueUnit::Bytes => ResultUnit::Bytes,
@@ -121,7 +125,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
     let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
-        let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
+        let imported = imported(record, index);
         if arm.role != Role::Candidate && imported.is_none() {
             return None;
         }

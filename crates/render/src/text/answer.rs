@@ -54,7 +54,8 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     let quantity = QuantityWords::of_arm(page.judged.record, arm.arm);
     let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
     if let (false, Some(values)) = (has_t0, &arm.times) {
-        let runs = if page.imported.is_some() { "values" } else { "runs" };
+        let is_imported = page.judged.record.header.imported.is_some();
+        let runs = if is_imported { "values" } else { "runs" };
         let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
         return match quantity {
             // Copies are not named: the memory is the largest process's.

@@ -11,6 +11,7 @@ use crate::text::doubt::doubt_text;
 use crate::text::{SummaryContext, arms, ranked, rate};
 use crate::units::{DisplayUnit, counted, counts_in_words, unit_in_record};
 use crate::{t0, table, uncertain};
+use analysis::convert::of_record::imported;
 use analysis::suite::is_mixed;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, NoTest, geometric_mean};
@@ -29,7 +30,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
         });
         let location = location(page.judged.record);
         ranked::draw(out, ["benchmark", &location].map(String::from), rows.collect());
-        if page.imported.is_none() && programs.len() > 1 {
+        if page.judged.record.header.imported.is_none() && programs.len() > 1 {
             append_not_compared(out, page);
         }
         out.push('\n');
@@ -196,7 +197,7 @@ fn unit(page: &SummaryContext<'_>, arm: &ArmSummary, largest: f64) -> DisplayUni
 
 /// The main number of an arm's summary by another program.
 fn center(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
-    let summary = page.said(arm.arm)?.summary?;
+    let summary = imported(page.judged.record, arm.arm)?.summary?;
     let value = summary.center()?;
     let kind = match (summary.median, summary.mean) {
         (Some(_), _) => "median",

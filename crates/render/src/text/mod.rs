@@ -21,8 +21,8 @@ use analysis::verdict::{Judged, Judgement, Verdict, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
 use model::spec::run::TableOrder;
 use model::values::Order;
+use record::Record;
 use record::plan::Plan;
-use record::{ImportedBenchmark, ImportedFile, Record};
 
 pub(super) use answer::pair;
 pub(super) use benchmarks::location;
@@ -37,8 +37,6 @@ const BLOCKS_MAX: usize = 12;
 struct SummaryContext<'a> {
     judged: Judged<'a>,
     plan: &'a Plan,
-    /// Contents of another program's file beside its values.
-    imported: Option<&'a ImportedFile>,
     analysis: &'a Analysis,
     /// The times beside the ratios.
     compared: ComparedTimes,
@@ -56,14 +54,14 @@ struct SummaryContext<'a> {
 impl<'a> SummaryContext<'a> {
     fn new(judged: Judged<'a>, styles: &'a Styles) -> Self {
         let Judged { record, analysis, judgements } = judged;
-        let (plan, imported) = (&record.header.plan, record.header.imported.as_ref());
+        let plan = &record.header.plan;
         let (row_names, names) = ranked::names(plan, &analysis.arms).into_iter().unzip();
         let ranking =
             if plan.has_benchmarks() { Ranking::default() } else { Ranking::of(analysis, plan) };
         // The control's times have this unit, too.
         let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
         let unit = unit_of_arms(record, plan.reference, t0s);
-        let quantity = match imported {
+        let quantity = match record.header.imported {
             Some(_) => QuantityWords::of_arm(record, plan.reference),
             None => QuantityWords::of(plan),
         };
@@ -71,7 +69,6 @@ impl<'a> SummaryContext<'a> {
         Self {
             judged,
             plan,
-            imported,
             analysis,
             compared,
             ranking,
@@ -82,11 +79,6 @@ impl<'a> SummaryContext<'a> {
             quantity,
             styles,
         }
-    }
-
-    /// Another program's description of an arm.
-    fn said(&self, arm: usize) -> Option<&'a ImportedBenchmark> {
-        self.imported?.benchmarks.get(arm)
     }
 
     fn has_failed(&self) -> bool {
