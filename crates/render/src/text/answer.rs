@@ -14,7 +14,7 @@ use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{ArmSummary, Evidence, NoTest, PairedTest, Ranking, RatioInterval, SameDoubt};
+use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt};
 use model::values::{Better, Clock};
 use record::plan::Plan;
 
@@ -225,10 +225,11 @@ fn several(page: &SummaryContext<'_>, candidates: &[&ArmSummary]) -> Option<Stri
         let reference = &page.names[plan.reference];
         return Some(format!("all {n_arms} are the same within {margin} of {reference}"));
     }
-    Some(fastest(page, &page.ranking, n_arms))
+    Some(fastest(page, n_arms))
 }
 
-fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> String {
+fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
+    let ranking = &page.ranking;
     let labels: Vec<&str> = ranking.order.iter().map(|&arm| &*page.names[arm]).collect();
     let mut short = distinct(&labels, NAME_IN_LIST_MAX);
     let n_close = ranking.close.len();
@@ -237,14 +238,13 @@ fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> Strin
         let [lo, hi] = [lo, hi].map(times_text);
         if lo == hi { format!("{lo} times") } else { format!("{lo} to {hi} times") }
     });
+    let best = if page.quantity.is_time() { "fastest" } else { "best" };
+    let hint = hint(page);
     let Some(than) = than else {
-        let hint = hint(page);
-        let best = if page.quantity.is_time() { "the fastest" } else { "the best" };
-        return format!("cannot tell yet which of the {n_arms} is {best}{hint}");
+        return format!("cannot tell yet which of the {n_arms} is the {best}{hint}");
     };
     let others = if n_close + 2 == n_arms { "the other" } else { "the others" };
     let than = page.quantity.best(&than, others);
-    let best = if page.quantity.is_time() { "fastest" } else { "best" };
     let first = short.remove(0);
     let close = match short.pop() {
         None => return format!("{first} is the {best}: {than}"),
@@ -253,7 +253,6 @@ fn fastest(page: &SummaryContext<'_>, ranking: &Ranking, n_arms: usize) -> Strin
         Some(last) => format!("{} and {last}", short.join(", ")),
     };
     // The factor is that of the first alone.
-    let hint = hint(page);
     format!("{first} is {than}; {close} cannot be told apart from it{hint}")
 }
 
