@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, shorten, wrap};
-use crate::units::{DisplayUnit, UnitKind, counted};
+use crate::units::{DisplayUnit, counted};
 use crate::{table, uncertain};
 use analysis::{Activity, CountKind, RunCount};
+use model::values::ValueUnit;
 
 const INDENT: usize = 3;
 
@@ -51,8 +52,8 @@ pub(super) fn name(what: CountKind) -> &'static str {
 
 pub(super) fn per_run(count: &RunCount) -> String {
     let kind = match count.what {
-        CountKind::TaskClock | CountKind::CpuTime => UnitKind::Time,
-        _ => UnitKind::Count,
+        CountKind::TaskClock | CountKind::CpuTime => ValueUnit::Time,
+        _ => ValueUnit::Count,
     };
     with_unit(kind, count.per_run.value, count.per_run.err)
 }
@@ -75,12 +76,12 @@ pub(super) fn rate(count: &RunCount) -> Option<String> {
         | CountKind::Faults
         | CountKind::Branches
         | CountKind::CacheReferences => {
-            format!("{} a CPU second", with_unit(UnitKind::Count, rate.value, err))
+            format!("{} a CPU second", with_unit(ValueUnit::Count, rate.value, err))
         }
     })
 }
 
-fn with_unit(kind: UnitKind, value: f64, err: Option<f64>) -> String {
+fn with_unit(kind: ValueUnit, value: f64, err: Option<f64>) -> String {
     let unit = DisplayUnit::for_largest(kind, uncertain::as_shown(value, err));
     unit.label(&unit.uncertain(value, err))
 }

@@ -10,10 +10,10 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_tuned};
 use crate::document::DocumentBody;
 use crate::table::{cells, plain};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind, percent};
+use crate::units::{DisplayUnit, percent};
 use analysis::RatioInterval;
 use analysis::advice::{ALPHA, StepWorth};
-use model::values::Clock;
+use model::values::{Clock, ValueUnit};
 use record::plan::advice::{AdviceStep, HUGE_PAGES, MissingStep, StepChange};
 
 /// Columns of a step's options. All steps together have too many for a table.
@@ -165,7 +165,7 @@ fn conclusion(out: &mut String, advice: &Advice) {
 
 fn rows(advice: &Advice) -> Vec<Vec<String>> {
     let times = advice.steps.iter().map(|step| step.worth.time_ns);
-    let unit = DisplayUnit::choose(UnitKind::Time, None, times);
+    let unit = DisplayUnit::choose(ValueUnit::Time, None, times);
     let heading = cells(&["step", "time", "spread", "visible", "options"]);
     let row = |step: &MeasuredStep| {
         let worth = &step.worth;

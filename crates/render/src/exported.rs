@@ -1,7 +1,7 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
 use crate::results::kind;
-use crate::units::{UnitKind, kept, kind_of, kind_of_unit};
+use crate::units::{kept, kind_of};
 use analysis::convert::of_record;
 use analysis::verdict::Judgement;
 use analysis::{
@@ -9,7 +9,7 @@ use analysis::{
 };
 use formats::ResultUnit;
 use model::values::metric::{METRICS, Metric};
-use model::values::{Better, CPU, VALUE};
+use model::values::{Better, CPU, VALUE, ValueUnit};
 use record::plan::{Arm, ValueRule};
 use record::{Record, Row};
 
@@ -130,11 +130,11 @@ impl ExportSummary {
     }
 }
 
-fn exported_unit(kind: UnitKind) -> ExportUnit {
+fn exported_unit(kind: ValueUnit) -> ExportUnit {
     let (name, symbol, size) = match kind {
-        UnitKind::Time => (Some("second"), "s", SECOND_NS),
-        UnitKind::Memory => (Some("byte"), "B", 1.0),
-        UnitKind::Count => (None, "", 1.0),
+        ValueUnit::Time => (Some("second"), "s", SECOND_NS),
+        ValueUnit::Bytes => (Some("byte"), "B", 1.0),
+        ValueUnit::Count => (None, "", 1.0),
     };
     ExportUnit { name, symbol, size }
 }
@@ -155,7 +155,7 @@ pub(super) fn compared_unit(record: &Record, arm: usize) -> ExportUnit {
 
 /// The unit of the values that a program says.
 fn unit_of_rule(rule: &ValueRule) -> ExportUnit {
-    rule.own_unit().map_or_else(|| exported_unit(kind_of_unit(rule.kind())), named_unit)
+    rule.own_unit().map_or_else(|| exported_unit(rule.kind()), named_unit)
 }
 
 /// Whether the values of each arm stand in place of times of whole processes, as in imports and of workers.

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::columns::{COLUMNS, columns, shorten, width};
-use crate::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
+use crate::units::{DisplayUnit, requested_unit};
 use analysis::histogram::Histogram;
-use model::values::MetricChoice;
+use model::values::{MetricChoice, ValueUnit};
 use record::plan::Arm;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -72,7 +72,7 @@ pub struct HistogramSeries {
     file: Option<String>,
     label: String,
     benchmark: Option<String>,
-    kind: UnitKind,
+    kind: ValueUnit,
     /// The requested unit.
     requested: Option<String>,
     /// The values in the base unit.
@@ -92,7 +92,7 @@ impl HistogramSeries {
             file,
             label: arm.label().trim().into(),
             benchmark: arm.benchmark.clone(),
-            kind: kind_of_unit(arm.unit),
+            kind: arm.unit,
             requested: requested_unit(metrics, "wall").map(String::from),
             values,
         }
@@ -116,7 +116,7 @@ impl HistogramSeries {
 /// Output of `stillwell hist` for series on one scale. Each bin has a row: lower edge, bar, number of values.
 /// `is_named`: the benchmark's name comes first.
 pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -> String {
-    let kind = blocks.first().map_or(UnitKind::Time, |block| block.kind);
+    let kind = blocks.first().map_or(ValueUnit::Time, |block| block.kind);
     let requested = blocks.first().and_then(|block| block.requested.as_deref());
     let unit = DisplayUnit::choose(kind, requested, histogram.edges.iter().copied());
     let decimals = decimals(&histogram.edges, unit);
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn one_line_for_each_arm() {
         assert_eq!(lines(&histogram()), ["█▄▁ ▁ +12", ""]);
-        let unit = DisplayUnit::named(UnitKind::Time, "ms").unwrap();
+        let unit = DisplayUnit::named(ValueUnit::Time, "ms").unwrap();
         assert_eq!(axis(&histogram(), unit).unwrap(), "12.30 … 12.80 ms");
     }
 

@@ -11,9 +11,9 @@ use crate::histogram::block_of_eighths;
 use crate::names::cut_names;
 use crate::quantity::QuantityWords;
 use crate::styles::paint;
-use crate::units::{DisplayUnit, UnitKind, counted, signed_percent};
+use crate::units::{DisplayUnit, counted, signed_percent};
 use crate::{Styles, table};
-use model::values::Estimate;
+use model::values::{Estimate, ValueUnit};
 use search::history::BenchmarkResult;
 use search::history::series::{Change, ChangeKind, Series};
 
@@ -184,10 +184,10 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
 /// The unit that fits all values of the series, and its name. An unknown unit keeps its name in the file.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let (kind, own) = match series.unit.as_str() {
-        "ns" => (UnitKind::Time, None),
-        "byte" => (UnitKind::Memory, None),
-        "count" => (UnitKind::Count, None),
-        own => (UnitKind::Count, Some(own)),
+        "ns" => (ValueUnit::Time, None),
+        "byte" => (ValueUnit::Bytes, None),
+        "count" => (ValueUnit::Count, None),
+        own => (ValueUnit::Count, Some(own)),
     };
     let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
     let fitting = DisplayUnit::for_largest(kind, largest);

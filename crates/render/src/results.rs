@@ -10,18 +10,19 @@ use formats::{
 };
 
 use crate::columns::{COLUMNS, name, one_line, wrap};
-use crate::units::{DisplayUnit, UnitKind, counted, short_time};
+use crate::units::{DisplayUnit, counted, short_time};
 use crate::{table, uncertain};
+use model::values::ValueUnit;
 
 /// Values further from the mean are marked with their distance, as a fraction of the mean.
 const FAR: f64 = 0.05;
 
 /// The kind of a benchmark's values.
-pub fn kind(unit: &ResultUnit) -> UnitKind {
+pub fn kind(unit: &ResultUnit) -> ValueUnit {
     match unit {
-        ResultUnit::Time => UnitKind::Time,
-        ResultUnit::Bytes => UnitKind::Memory,
-        ResultUnit::Count | ResultUnit::Other(_) => UnitKind::Count,
+        ResultUnit::Time => ValueUnit::Time,
+        ResultUnit::Bytes => ValueUnit::Bytes,
+        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
     }
 }
 

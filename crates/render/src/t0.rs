@@ -1,11 +1,12 @@
 //! t0 as a text.
 
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::DisplayUnit;
 use analysis::{
     ArmSummary, ComparedStatistic, ComparedTime, ComparedTimes, LimitCause, TimeSummary,
     UncertainValue,
 };
+use model::values::ValueUnit;
 use record::plan::{Plan, Role};
 
 /// t0 with its error, or as a limit; without the unit.
@@ -52,7 +53,7 @@ fn shown(unit: DisplayUnit, times: &TimeSummary, t0: UncertainValue) -> String {
 /// Why an arm has no t0 after subtracting the control: `too short to measure under a shell (0.2 +- 0.5 ms)`.
 pub fn too_short(plan: &Plan, t0: UncertainValue) -> String {
     let size = t0.value.abs().max(t0.err.unwrap_or(0.0));
-    let unit = DisplayUnit::for_largest(UnitKind::Time, size);
+    let unit = DisplayUnit::for_largest(ValueUnit::Time, size);
     let value = unit.label(&unit.uncertain(t0.value, t0.err));
     let control = match plan.control.map(|control| control.role) {
         Some(Role::EmptyShell) => "under a shell",

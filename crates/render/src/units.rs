@@ -13,17 +13,6 @@ use model::values::{MetricChoice, VALUE, ValueUnit};
 use record::Record;
 use record::plan::{Arm, Plan};
 
-/// The kind of quantity that a unit measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnitKind {
-    /// A time; the base unit is ns.
-    Time,
-    /// An amount of memory; the base unit is byte.
-    Memory,
-    /// A count; the base unit is 1.
-    Count,
-}
-
 /// A unit of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisplayUnit {
@@ -63,9 +52,9 @@ impl DisplayUnit {
     pub const ONE: Self = unit("", 1.0);
 
     /// The unit in which the largest value of a table has one to three digits before the point.
-    pub fn for_largest(kind: UnitKind, largest: f64) -> Self {
+    pub fn for_largest(kind: ValueUnit, largest: f64) -> Self {
         let units = units(kind);
-        if kind == UnitKind::Count && largest.abs() < PLAIN_COUNT_MAX {
+        if kind == ValueUnit::Count && largest.abs() < PLAIN_COUNT_MAX {
             return COUNTS[0];
         }
         let fits = |unit: &&DisplayUnit| largest.abs() < 1000.0 * unit.size;
@@ -73,15 +62,15 @@ impl DisplayUnit {
     }
 
     /// The unit with the symbol that `--metrics` accepts.
-    pub fn named(kind: UnitKind, name: &str) -> Option<Self> {
+    pub fn named(kind: ValueUnit, name: &str) -> Option<Self> {
         let name = if name == "us" { "µs" } else { name };
-        let more: &[Self] = if kind == UnitKind::Memory { &DECIMAL_MEMORY } else { &[] };
+        let more: &[Self] = if kind == ValueUnit::Bytes { &DECIMAL_MEMORY } else { &[] };
         units(kind).iter().chain(more).find(|unit| unit.name == name).copied()
     }
 
     /// The requested unit, else the one that fits the largest of these values.
     pub fn choose(
-        kind: UnitKind,
+        kind: ValueUnit,
         requested: Option<&str>,
         values: impl Iterator<Item = f64>,
     ) -> Self {
@@ -123,36 +112,27 @@ impl DisplayUnit {
     }
 }
 
-fn units(kind: UnitKind) -> &'static [DisplayUnit] {
+fn units(kind: ValueUnit) -> &'static [DisplayUnit] {
     match kind {
-        UnitKind::Time => &TIMES,
-        UnitKind::Memory => &BINARY_MEMORY,
-        UnitKind::Count => &COUNTS,
+        ValueUnit::Time => &TIMES,
+        ValueUnit::Bytes => &BINARY_MEMORY,
+        ValueUnit::Count => &COUNTS,
     }
 }
 
-/// The kind of the metric with this name. `cpu` is a time without its own column.
-pub fn kind_of(name: &str) -> UnitKind {
+/// The base unit of the metric with this name. `cpu` is a time without its own column.
+pub fn kind_of(name: &str) -> ValueUnit {
     match Metric::from_name(name).map(|metric| metric.info().quantity) {
-        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => UnitKind::Time,
-        Some(Quantity::Memory { .. }) => UnitKind::Memory,
-        Some(Quantity::Count) => UnitKind::Count,
-    }
-}
-
-/// The kind of values in this unit.
-pub fn kind_of_unit(unit: ValueUnit) -> UnitKind {
-    match unit {
-        ValueUnit::Time => UnitKind::Time,
-        ValueUnit::Bytes => UnitKind::Memory,
-        ValueUnit::Count => UnitKind::Count,
+        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => ValueUnit::Time,
+        Some(Quantity::Memory { .. }) => ValueUnit::Bytes,
+        Some(Quantity::Count) => ValueUnit::Count,
     }
 }
 
 /// The unit of an arm's compared values.
 pub fn unit_of_arm(plan: &Plan, arm: &Arm, largest: f64) -> DisplayUnit {
     let own = own_unit(plan, arm);
-    own.unwrap_or_else(|| DisplayUnit::for_largest(kind_of_unit(arm.unit), largest))
+    own.unwrap_or_else(|| DisplayUnit::for_largest(arm.unit, largest))
 }
 
 /// The user's own unit for an arm's value, if the value decides and the unit is not one of time or memory.
@@ -196,12 +176,12 @@ pub fn has_several_value_units(plan: &Plan) -> bool {
 fn unit_of_value(arm: &Arm, values: impl Iterator<Item = f64>) -> DisplayUnit {
     let Some(rule) = &arm.value else { return DisplayUnit::ONE };
     let own = rule.own_unit().map(|name| unit(kept(name), 1.0));
-    own.unwrap_or_else(|| DisplayUnit::choose(kind_of_unit(rule.kind()), None, values))
+    own.unwrap_or_else(|| DisplayUnit::choose(rule.kind(), None, values))
 }
 
 /// The unit of values by another program's name, with the prefix that fits the largest.
 pub fn unit_of_name(name: &str, largest: f64) -> DisplayUnit {
-    let prefix = DisplayUnit::for_largest(UnitKind::Count, largest);
+    let prefix = DisplayUnit::for_largest(ValueUnit::Count, largest);
     let name = one_line(name);
     let name = if prefix.name.is_empty() { name } else { format!("{} {name}", prefix.name) };
     unit(kept(&name), prefix.size)
@@ -230,10 +210,10 @@ pub fn unit_of_arms(
         return unit_of_name(name, values.map(|it| it.value.abs()).fold(0.0, f64::max));
     }
     let arms = &record.header.plan.arms;
-    let kind = arms.get(arm).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
+    let kind = arms.get(arm).map_or(ValueUnit::Time, |arm| arm.unit);
     let plan = plan_of_arm(record, arm);
     let reference = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
-    let reference = reference.filter(|_| kind == UnitKind::Count);
+    let reference = reference.filter(|_| kind == ValueUnit::Count);
     if let Some(own) = reference.and_then(|arm| own_unit(plan, arm)) {
         return own;
     }
@@ -248,7 +228,7 @@ pub fn requested_unit<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a s
 
 /// A time with three digits in the unit that fits it.
 pub fn short_time(time_ns: f64) -> String {
-    let unit = DisplayUnit::for_largest(UnitKind::Time, time_ns);
+    let unit = DisplayUnit::for_largest(ValueUnit::Time, time_ns);
     unit.label(&uncertain::significant(time_ns / unit.size, 3))
 }
 
@@ -285,35 +265,35 @@ mod tests {
     use model::values::DecideOn;
 
     #[track_caller]
-    fn check(kind: UnitKind, largest: f64, expected: &str) {
+    fn check(kind: ValueUnit, largest: f64, expected: &str) {
         let unit = DisplayUnit::for_largest(kind, largest);
         assert_eq!(unit.label(&unit.number(largest, None)), expected);
     }
 
     #[test]
     fn the_largest_value_chooses() {
-        check(UnitKind::Time, 0.0, "0 ns");
-        check(UnitKind::Time, 999.0, "999 ns");
-        check(UnitKind::Time, 1000.0, "1.000 µs");
-        check(UnitKind::Time, 12_345_678.0, "12.35 ms");
-        check(UnitKind::Time, 999e9, "999.0 s");
-        check(UnitKind::Time, 1200e9, "20.00 min");
-        check(UnitKind::Time, 1e15, "277.8 h");
-        check(UnitKind::Time, -5e6, "-5.000 ms");
-        check(UnitKind::Memory, 3_411_968.0, "3.254 MiB");
-        check(UnitKind::Count, 99_999.0, "99999");
-        check(UnitKind::Count, 1_234_567.0, "1.235 M");
-        check(UnitKind::Count, 1e13, "10000 G");
+        check(ValueUnit::Time, 0.0, "0 ns");
+        check(ValueUnit::Time, 999.0, "999 ns");
+        check(ValueUnit::Time, 1000.0, "1.000 µs");
+        check(ValueUnit::Time, 12_345_678.0, "12.35 ms");
+        check(ValueUnit::Time, 999e9, "999.0 s");
+        check(ValueUnit::Time, 1200e9, "20.00 min");
+        check(ValueUnit::Time, 1e15, "277.8 h");
+        check(ValueUnit::Time, -5e6, "-5.000 ms");
+        check(ValueUnit::Bytes, 3_411_968.0, "3.254 MiB");
+        check(ValueUnit::Count, 99_999.0, "99999");
+        check(ValueUnit::Count, 1_234_567.0, "1.235 M");
+        check(ValueUnit::Count, 1e13, "10000 G");
     }
 
     #[test]
     fn a_unit_can_be_asked_for() {
-        assert_eq!(DisplayUnit::named(UnitKind::Time, "us").unwrap().size, 1e3);
-        assert_eq!(DisplayUnit::named(UnitKind::Memory, "MB").unwrap().size, 1e6);
-        assert_eq!(DisplayUnit::named(UnitKind::Count, "G").unwrap().size, 1e9);
-        assert_eq!(DisplayUnit::named(UnitKind::Time, "MB"), None);
-        assert_eq!(DisplayUnit::choose(UnitKind::Time, Some("s"), [5.0].into_iter()).name, "s");
-        assert_eq!(DisplayUnit::choose(UnitKind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
+        assert_eq!(DisplayUnit::named(ValueUnit::Time, "us").unwrap().size, 1e3);
+        assert_eq!(DisplayUnit::named(ValueUnit::Bytes, "MB").unwrap().size, 1e6);
+        assert_eq!(DisplayUnit::named(ValueUnit::Count, "G").unwrap().size, 1e9);
+        assert_eq!(DisplayUnit::named(ValueUnit::Time, "MB"), None);
+        assert_eq!(DisplayUnit::choose(ValueUnit::Time, Some("s"), [5.0].into_iter()).name, "s");
+        assert_eq!(DisplayUnit::choose(ValueUnit::Time, None, [5.0, -7e3].into_iter()).name, "µs");
     }
 
     #[test]
@@ -362,8 +342,8 @@ mod tests {
 
     #[test]
     fn names_tell_the_kind() {
-        assert_eq!(kind_of("cpu"), UnitKind::Time);
-        assert_eq!(kind_of("maxrss"), UnitKind::Memory);
-        assert_eq!(kind_of("cycles"), UnitKind::Count);
+        assert_eq!(kind_of("cpu"), ValueUnit::Time);
+        assert_eq!(kind_of("maxrss"), ValueUnit::Bytes);
+        assert_eq!(kind_of("cycles"), ValueUnit::Count);
     }
 }

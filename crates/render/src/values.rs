@@ -10,7 +10,8 @@ use crate::columns::one_line;
 use crate::csv::io_error;
 use crate::markup::markdown_code;
 use crate::results::kind;
-use crate::units::{DisplayUnit, UnitKind};
+use crate::units::DisplayUnit;
+use model::values::ValueUnit;
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -63,7 +64,7 @@ pub fn markdown(results: &Results) -> String {
 
 fn unit(benchmark: &BenchmarkValues, values: impl Iterator<Item = f64>) -> DisplayUnit {
     match kind(&benchmark.unit) {
-        UnitKind::Count => DisplayUnit::ONE,
+        ValueUnit::Count => DisplayUnit::ONE,
         kind => DisplayUnit::choose(kind, None, values),
     }
 }

@@ -15,14 +15,14 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::table::{cells, plain};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind, short_time};
+use crate::units::{DisplayUnit, short_time};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
 use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
 use analysis::RatioInterval;
 use analysis::verdict::Verdict;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
-use model::values::TimeSpan;
+use model::values::{TimeSpan, ValueUnit};
 
 /// Columns of the numbers in a table.
 const NUMBER_COLUMNS: usize = 52;
@@ -149,7 +149,7 @@ fn with_callees(breakdown: &Breakdown) -> Vec<Vec<String>> {
 }
 
 fn unit(breakdown: &Breakdown) -> DisplayUnit {
-    DisplayUnit::choose(UnitKind::Time, None, breakdown.wall.means_ns.iter().copied())
+    DisplayUnit::choose(ValueUnit::Time, None, breakdown.wall.means_ns.iter().copied())
 }
 
 fn difference(breakdown: &Breakdown, name: String, part: &TimePart) -> Vec<String> {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use crate::columns::{one_line, shorten};
 use crate::names::first_of;
 use crate::uncertain;
-use crate::units::{self, DisplayUnit, UnitKind};
+use crate::units::{self, DisplayUnit};
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
 use measure::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
 use measure::profile::matching::Guess;
 use measure::profile::saved::FunctionOrigin;
+use model::values::ValueUnit;
 
 /// Largest part of the CPU time that may be missing from the samples without a note.
 const UNSAMPLED_SHARE: f64 = 0.2;
@@ -30,7 +31,7 @@ pub fn notes(breakdown: &Breakdown) -> Vec<String> {
     let mut notes = vec![format!(
         "Times are means of a run in {blocks}; all intervals together hold at {level} %."
     )];
-    let period = DisplayUnit::for_largest(UnitKind::Time, breakdown.period_ns as f64);
+    let period = DisplayUnit::for_largest(ValueUnit::Time, breakdown.period_ns as f64);
     let period = period.label(&uncertain::trimmed(breakdown.period_ns as f64 / period.size, 3));
     let cost = match breakdown.cost {
         Some([cost, half_width]) => {

@@ -2,11 +2,12 @@
 
 use crate::columns::{one_line, shorten};
 use crate::uncertain;
-use crate::units::{DisplayUnit, UnitKind, counted};
+use crate::units::{DisplayUnit, counted};
 use crate::why::counts;
 use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name};
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use measure::profile::saved::FunctionOrigin;
+use model::values::ValueUnit;
 
 /// Most functions in sentences; the table has all.
 const N_IN_WORDS: usize = 3;
@@ -27,7 +28,7 @@ pub fn answer(breakdown: &Breakdown) -> Vec<String> {
     let clean = &breakdown.clean;
     let whole_ns = clean.means_ns[0];
     let pct = |ns: f64| 100.0 * ns / whole_ns;
-    let unit = DisplayUnit::choose(UnitKind::Time, None, clean.means_ns.iter().copied());
+    let unit = DisplayUnit::choose(ValueUnit::Time, None, clean.means_ns.iter().copied());
     let time = |ns: f64| unit.label(&unit.number(ns, None));
     let times = format!("{} against {}", time(clean.means_ns[1]), time(whole_ns));
     let mut sentences = Vec::new();

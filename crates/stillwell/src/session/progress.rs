@@ -13,7 +13,7 @@ use host::terminal;
 use measure::clock::monotonic_ns;
 use model::values::{DecideOn, ValueUnit};
 use record::plan::{BlockRule, Plan};
-use render::units::{self, DisplayUnit, kind_of_unit};
+use render::units::{self, DisplayUnit};
 use render::{distinct, ratio_and_interval, shorten};
 
 /// Arms whose estimate fits on the line.
@@ -206,7 +206,7 @@ impl ProgressLine {
             let value = match unit.is_time() {
                 true => units::short_time(least),
                 false => {
-                    let unit = DisplayUnit::for_largest(kind_of_unit(unit), least);
+                    let unit = DisplayUnit::for_largest(unit, least);
                     unit.label(&unit.number(least, None))
                 }
             };
