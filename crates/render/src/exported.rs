@@ -1,8 +1,7 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
-use crate::results::kind;
 use crate::units::{kept, kind_of};
-use analysis::convert::of_record;
+use analysis::convert::{base_unit, of_record};
 use analysis::verdict::Judgement;
 use analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, RatioInterval, TimeSummary, UncertainValue,
@@ -149,7 +148,7 @@ fn named_unit(name: &str) -> ExportUnit {
 pub(super) fn compared_unit(record: &Record, arm: usize) -> ExportUnit {
     match of_record::unit(record, arm) {
         ResultUnit::Other(name) => named_unit(&name),
-        unit => exported_unit(kind(&unit)),
+        unit => exported_unit(base_unit(&unit)),
     }
 }
 

@@ -15,10 +15,11 @@ use crate::conclusion::{Conclusion, Effect, FinalVerdict, measure_together};
 use crate::document::{self, DocumentBody};
 use crate::names::cut_names;
 use crate::ratios::ratio_text;
-use crate::results::{kind, value};
+use crate::results::value;
 use crate::units::DisplayUnit;
 use crate::{table, uncertain};
 use analysis::UncertainValue;
+use analysis::convert::base_unit;
 use analysis::files::{
     BenchmarkLine, ChangeGroup, FileCell, FilesComparison, RatioBound, geometric_mean,
 };
@@ -277,7 +278,7 @@ fn middle(line: &BenchmarkLine, cell: &FileCell, by: FileStatistic) -> String {
 
 fn value_of(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
-    let shown = DisplayUnit::for_largest(kind(unit), value);
+    let shown = DisplayUnit::for_largest(base_unit(unit), value);
     let most = if cell.is_upper_limit { "at most " } else { "" };
     let number = format!("{most}{}", shown.label(&shown.uncertain(value, err)));
     if let ResultUnit::Other(name) = unit { format!("{number} {name}") } else { number }

@@ -12,23 +12,14 @@ use formats::{
 use crate::columns::{COLUMNS, name, one_line, wrap};
 use crate::units::{DisplayUnit, counted, short_time};
 use crate::{table, uncertain};
-use model::values::ValueUnit;
+use analysis::convert::base_unit;
 
 /// Values further from the mean are marked with their distance, as a fraction of the mean.
 const FAR: f64 = 0.05;
 
-/// The kind of a benchmark's values.
-pub fn kind(unit: &ResultUnit) -> ValueUnit {
-    match unit {
-        ResultUnit::Time => ValueUnit::Time,
-        ResultUnit::Bytes => ValueUnit::Bytes,
-        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
-    }
-}
-
 /// A value with its unit, in four digits.
 pub fn value(unit: &ResultUnit, value: f64) -> String {
-    let shown = DisplayUnit::for_largest(kind(unit), value);
+    let shown = DisplayUnit::for_largest(base_unit(unit), value);
     let number = shown.label(&shown.number(value, None));
     if let ResultUnit::Other(name) = unit { format!("{number} {}", one_line(name)) } else { number }
 }

@@ -9,8 +9,8 @@ use formats::{BenchmarkValues, ResultUnit, Results, csv_cell::cell_of_text, stat
 use crate::columns::one_line;
 use crate::csv::io_error;
 use crate::markup::markdown_code;
-use crate::results::kind;
 use crate::units::DisplayUnit;
+use analysis::convert::base_unit;
 use model::values::ValueUnit;
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
@@ -63,7 +63,7 @@ pub fn markdown(results: &Results) -> String {
 }
 
 fn unit(benchmark: &BenchmarkValues, values: impl Iterator<Item = f64>) -> DisplayUnit {
-    match kind(&benchmark.unit) {
+    match base_unit(&benchmark.unit) {
         ValueUnit::Count => DisplayUnit::ONE,
         kind => DisplayUnit::choose(kind, None, values),
     }

@@ -5,3 +5,15 @@ mod launches;
 pub mod of_record;
 mod pyperf_facts;
 pub mod to_record;
+
+use formats::ResultUnit;
+use model::values::ValueUnit;
+
+/// The base unit of values in a unit.
+pub fn base_unit(unit: &ResultUnit) -> ValueUnit {
+    match unit {
+        ResultUnit::Time => ValueUnit::Time,
+        ResultUnit::Bytes => ValueUnit::Bytes,
+        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
+    }
+}

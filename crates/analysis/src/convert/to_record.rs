@@ -8,8 +8,8 @@ use formats::{
     Results,
 };
 
+use crate::convert::base_unit;
 use host::{Facts, Gap};
-use model::values::ValueUnit;
 use model::values::metric::Metric;
 use record::plan::{Arm, ImportedArms, Plan, Role, plan_of_imported};
 use record::{
@@ -173,17 +173,12 @@ fn n_with_values(benchmark: &BenchmarkValues) -> usize {
 fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
-    let unit = match benchmark.unit {
-        ResultUnit::Time => ValueUnit::Time,
-        ResultUnit::Bytes => ValueUnit::Bytes,
-        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
-    };
     let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
     Arm {
         name: (command != label).then(|| label.into()),
         benchmark: (!results.compares_commands()).then(|| label.into()),
         parameters: benchmark.parameters.clone(),
-        unit,
+        unit: base_unit(&benchmark.unit),
         inner_loops,
         ..Arm::bare(command, role)
     }
