@@ -30,7 +30,6 @@ type TableRow = ([String; N_COLUMNS], anstyle::Style);
 
 /// Appends the table of the candidates.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
-    let found = by_arm(page);
     let is_scan = scan_heading(page.plan).is_some();
     let is_listed = match page.table_order {
         TableOrder::Auto => is_scan,
@@ -42,7 +41,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     } else {
         page.ranking.order.clone()
     };
-    let rows: Vec<TableRow> = order.iter().map(|&arm| row(page, arm, &found, is_scan)).collect();
+    let rows: Vec<TableRow> = order.iter().map(|&arm| row(page, arm, is_scan)).collect();
     let heading = scan_heading(page.plan).unwrap_or_else(|| "command".into());
     let times = t0::heading(
         QuantityWords::location(page.judged.record, page.plan.reference),
@@ -73,22 +72,6 @@ fn best_choices(out: &mut String, page: &SummaryContext<'_>) {
         };
         wrap(out, "", 3, &format!("best {}: {}{more}", found.of, choices.join("; ")));
     }
-}
-
-/// Ratio and verdict of compared arms, by arm index.
-fn by_arm(page: &SummaryContext<'_>) -> Vec<Option<(String, Verdict, String)>> {
-    let mut found = vec![None; page.analysis.arms.len()];
-    for (comparison, judgement) in page.judged.pairs() {
-        let (mut ratio, word) = ratio_and_word(&comparison.evidence, judgement, page.plan);
-        if comparison.evidence.test().is_ok() && page.compared.get(comparison.arm).is_none() {
-            // Nothing is left of the arm, so its ratio is the only one with what is subtracted.
-            ratio += " as measured";
-        }
-        if let Some(slot) = found.get_mut(comparison.arm) {
-            *slot = Some((ratio, judgement.verdict, word));
-        }
-    }
-    found
 }
 
 /// The ratio with its interval and the verdict of a comparison, in a few words.
@@ -124,16 +107,19 @@ pub(crate) fn ratio_and_word(
     }
 }
 
-fn row(
-    page: &SummaryContext<'_>,
-    arm: usize,
-    verdicts: &[Option<(String, Verdict, String)>],
-    is_scan: bool,
-) -> TableRow {
+fn row(page: &SummaryContext<'_>, arm: usize, is_scan: bool) -> TableRow {
     let summary = &page.analysis.arms[arm];
     let time = time_cell(page, arm);
-    let (ratio, style, mut word) = match verdicts.get(arm).cloned().flatten() {
-        Some((ratio, verdict, word)) => (ratio, page.styles.verdict(verdict), word),
+    let pair = page.judged.pairs().rfind(|(found, _)| found.arm == arm);
+    let (ratio, style, mut word) = match pair {
+        Some((found, judgement)) => {
+            let (mut ratio, word) = ratio_and_word(&found.evidence, judgement, page.plan);
+            if found.evidence.test().is_ok() && page.compared.get(arm).is_none() {
+                // Nothing is left of the arm, so its ratio is the only one with what is subtracted.
+                ratio += " as measured";
+            }
+            (ratio, page.styles.verdict(judgement.verdict), word)
+        }
         None if arm == page.plan.reference => {
             ("reference".into(), anstyle::Style::new(), String::new())
         }
