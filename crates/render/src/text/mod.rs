@@ -19,7 +19,6 @@ use crate::{Styles, closing, histogram, uncertain};
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
-use model::spec::run::TableOrder;
 use model::values::Order;
 use record::Record;
 use record::plan::Plan;
@@ -41,7 +40,6 @@ struct SummaryContext<'a> {
     /// The times beside the ratios.
     compared: ComparedTimes,
     ranking: Ranking,
-    table_order: TableOrder,
     /// The names of each arm in the table and in a sentence.
     row_names: Vec<String>,
     names: Vec<String>,
@@ -72,7 +70,6 @@ impl<'a> SummaryContext<'a> {
             analysis,
             compared,
             ranking,
-            table_order: TableOrder::of(&record.header.command_line),
             row_names,
             names,
             unit,

@@ -31,7 +31,7 @@ type TableRow = ([String; N_COLUMNS], anstyle::Style);
 /// Appends the table of the candidates.
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let is_scan = scan_heading(page.plan).is_some();
-    let is_listed = match page.table_order {
+    let is_listed = match TableOrder::of(&page.judged.record.header.command_line) {
         TableOrder::Auto => is_scan,
         TableOrder::Command => true,
         TableOrder::MeanTime => false,
