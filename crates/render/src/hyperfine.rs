@@ -33,9 +33,10 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
         stillwell: SessionFields<'a>,
     }
     let metrics = exported::hyperfine_metrics(record, analysis);
-    let runs = RunsByArm::new(record);
+    let indices = indices_by_arm(record);
+    let runs = |arm: usize| ArmRuns { record, indices: &indices[arm], arm };
     let results = results(analysis)
-        .map(|summary| ResultV2::new(runs.of(summary.arm), summary, &metrics))
+        .map(|summary| ResultV2::new(runs(summary.arm), summary, &metrics))
         .collect();
     let document = DocumentV2 {
         schema_version: 2,
@@ -64,9 +65,10 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
         stillwell: SessionFields<'a>,
     }
     let wall = exported::wall(record, analysis);
-    let runs = RunsByArm::new(record);
+    let indices = indices_by_arm(record);
+    let runs = |arm: usize| ArmRuns { record, indices: &indices[arm], arm };
     let results = results(analysis)
-        .filter_map(|summary| ResultV1::new(runs.of(summary.arm), summary, &wall))
+        .filter_map(|summary| ResultV1::new(runs(summary.arm), summary, &wall))
         .collect();
     pretty(to, &DocumentV1 { results, stillwell: SessionFields::of(record, analysis) })
 }
@@ -188,28 +190,17 @@ impl<'a> ResultFields<'a> {
     }
 }
 
-/// The measured runs of a record, found in one pass.
-struct RunsByArm<'a> {
-    record: &'a Record,
-    /// Indices of each arm's rows, in the order of execution.
-    indices: Vec<Vec<u32>>,
+/// Indices of each arm's measured runs, in the order of execution.
+fn indices_by_arm(record: &Record) -> Vec<Vec<u32>> {
+    let mut indices = vec![Vec::new(); record.header.plan.arms.len()];
+    for index in record.rows.measurements() {
+        let step = u32::try_from(index).expect("steps are counted in u32");
+        indices[record.rows.arm(index)].push(step);
+    }
+    indices
 }
 
-impl<'a> RunsByArm<'a> {
-    fn new(record: &'a Record) -> Self {
-        let mut indices = vec![Vec::new(); record.header.plan.arms.len()];
-        for index in record.rows.measurements() {
-            let step = u32::try_from(index).expect("steps are counted in u32");
-            indices[record.rows.arm(index)].push(step);
-        }
-        Self { record, indices }
-    }
-
-    fn of(&self, arm: usize) -> ArmRuns<'_> {
-        ArmRuns { record: self.record, indices: &self.indices[arm], arm }
-    }
-}
-
+/// The measured runs of one arm.
 #[derive(Clone, Copy)]
 struct ArmRuns<'a> {
     record: &'a Record,
