@@ -41,7 +41,6 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
     let plan = &record.header.plan;
     let metrics = exported::plan_metrics(record, analysis);
     let parameters = parameters(plan);
-    let ratios = ratios(judged);
     let mut table = ::csv::Writer::from_writer(to);
     table.write_record(header(&metrics, &parameters))?;
     for summary in results(analysis) {
@@ -56,7 +55,7 @@ fn write_rows(to: &mut impl Write, judged: Judged<'_>) -> ::csv::Result<()> {
         table.write_field(cell(t0.and_then(|t0| t0.err).map(|err| err / size)))?;
         let is_limit = summary.times.as_ref().map(|times| times.is_upper_limit);
         table.write_field(is_limit.map_or_else(String::new, |is_limit| is_limit.to_string()))?;
-        for cell in &ratios[summary.arm] {
+        for cell in ratio_cells(judged, summary.arm) {
             table.write_field(cell)?;
         }
         for parameter in &parameters {
@@ -98,24 +97,20 @@ fn cell(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
-/// Ratio, interval ends and verdict of each arm, by the arm's index.
-fn ratios(judged: Judged<'_>) -> Vec<[String; 4]> {
-    let mut ratios: Vec<[String; 4]> = vec![Default::default(); judged.analysis.arms.len()];
-    for (comparison, judgement) in judged.pairs() {
-        let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
-            (Some(shown), _) => {
-                let [lo, hi] = shown.ends();
-                ([Some(shown.ratio), lo, hi], verdict_name(judgement.verdict))
-            }
-            (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
-            (None, _) => ([None; 3], ""),
-        };
-        let [ratio, lo, hi] = numbers.map(cell);
-        if let Some(slot) = ratios.get_mut(comparison.arm) {
-            *slot = [ratio, lo, hi, verdict.into()];
+/// Ratio, interval ends and verdict of an arm.
+fn ratio_cells(judged: Judged<'_>, arm: usize) -> [String; 4] {
+    let pair = judged.pairs().rfind(|(found, _)| found.arm == arm);
+    let Some((comparison, judgement)) = pair else { return Default::default() };
+    let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
+        (Some(shown), _) => {
+            let [lo, hi] = shown.ends();
+            ([Some(shown.ratio), lo, hi], verdict_name(judgement.verdict))
         }
-    }
-    ratios
+        (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
+        (None, _) => ([None; 3], ""),
+    };
+    let [ratio, lo, hi] = numbers.map(cell);
+    [ratio, lo, hi, verdict.into()]
 }
 
 #[cfg(test)]
