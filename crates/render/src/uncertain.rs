@@ -3,8 +3,6 @@
 
 /// Separates a number from its error in plain text.
 const PLUS_MINUS: &str = " +- ";
-/// The sign in documents.
-pub const PLUS_MINUS_SIGN: &str = " ± ";
 
 /// Decimal exponents of numbers without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
@@ -30,7 +28,7 @@ pub fn format(value: f64, err: Option<f64>) -> String {
 
 /// A text with `±` in place of the terminal's `+-`.
 pub fn signs(text: &str) -> String {
-    text.replace(PLUS_MINUS, PLUS_MINUS_SIGN)
+    text.replace(PLUS_MINUS, " ± ")
 }
 
 /// A value rounded like [`format()`], to the second digit of its error.

@@ -22,13 +22,12 @@ use record::Record;
 const NAME_MAX: usize = 30;
 
 pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
-    let programs = programs(page);
+    let (programs, location) = (programs(page), location(page.judged.record));
     if page.analysis.comparisons.is_empty() {
         let rows = page.candidates().map(|arm| {
             let [name, t0] = [name(page, arm.arm).to_owned(), t0(page, arm)];
             ([name, t0], anstyle::Style::new())
         });
-        let location = location(page.judged.record);
         ranked::draw(out, ["benchmark", &location].map(String::from), rows.collect());
         if page.judged.record.header.imported.is_none() && programs.len() > 1 {
             append_not_compared(out, page);
@@ -38,7 +37,6 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     }
     let rows =
         page.judged.pairs().map(|(found, judgement)| compared(page, found, judgement, &programs));
-    let location = location(page.judged.record);
     let heading = match &programs[..] {
         [old, _] => format!("{location} of {}", shorten(old, 12)),
         _ => format!("{location} of the reference"),
