@@ -289,15 +289,10 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     if arm.sliced.is_some() && has_t0 && times.t0.value > times.median.value {
         write!(spread, "; the time above is of whole processes, slow {runs} included").ok();
     }
-    Some(match lost_share(page, arm) {
-        Some(share) => {
-            format!(
-                "{spread}; other programs took {} of the time, which is left out",
-                percent(share)
-            )
-        }
-        None => spread,
-    })
+    if let Some(share) = lost_share(page, arm).map(percent) {
+        write!(spread, "; other programs took {share} of the time, which is left out").ok();
+    }
+    Some(spread)
 }
 
 /// Fewest runs with nine tenths of them, as the rule of thumb n (1 − p) ≥ 1 has it.
