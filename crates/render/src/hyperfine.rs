@@ -124,9 +124,8 @@ struct SessionFields<'a> {
 struct SubtractedTime<'a> {
     command: &'a str,
     metric: &'static str,
-    value: f64,
-    err: Option<f64>,
-    unit: Option<&'static str>,
+    #[serde(flatten)]
+    t0: ValueInUnit,
 }
 
 impl<'a> SessionFields<'a> {
@@ -134,8 +133,8 @@ impl<'a> SessionFields<'a> {
         let plan = &record.header.plan;
         let control = plan.control.map(|control| control.arm);
         let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
-            let ValueInUnit { value, err, unit, .. } = ValueInUnit::of(t0, record, arm);
-            SubtractedTime { command: plan.arms[arm].label(), metric: PRIMARY, value, err, unit }
+            let t0 = ValueInUnit::of(t0, record, arm);
+            SubtractedTime { command: plan.arms[arm].label(), metric: PRIMARY, t0 }
         });
         Self {
             tool: &record.header.tool,
