@@ -44,8 +44,8 @@ fn n_accounted(results: &Results) -> usize {
     // In these, a benchmark has several entries, of which one may be wrong.
     let is_pooled =
         matches!(results.format, Some(GnuTime | Go | GoogleBenchmark | PerfStat | Times));
-    let of_run = |name| str::strip_prefix(name, "a run of ").unwrap_or(name);
-    let is_other = |name: &str| !is_pooled || !names.contains(of_run(name));
+    let is_other =
+        |name: &str| !is_pooled || !names.contains(name.strip_prefix("a run of ").unwrap_or(name));
     let told: HashSet<_> = results.unread.iter().filter(|it| is_other(&it.name)).collect();
     results.benchmarks.len() + told.len()
 }

@@ -226,9 +226,8 @@ pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<Exp
     let rows = &record.rows;
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
-    let others = others.filter_map(|info| {
-        Some(ExportMetric::new(record, analysis, info.name, info.hyperfine?))
-    });
+    let others = others
+        .filter_map(|info| Some(ExportMetric::new(record, analysis, info.name, info.hyperfine?)));
     let cpu = cpu(record, analysis);
     let metrics = std::iter::once(wall(record, analysis)).chain(cpu).chain(others);
     metrics.chain(own_value(record)).collect()

@@ -64,18 +64,7 @@ impl<'a> SummaryContext<'a> {
             None => QuantityWords::of(plan),
         };
         let compared = ComparedTimes::of(analysis, judgements);
-        Self {
-            judged,
-            plan,
-            analysis,
-            compared,
-            ranking,
-            row_names,
-            names,
-            unit,
-            quantity,
-            styles,
-        }
+        Self { judged, plan, analysis, compared, ranking, row_names, names, unit, quantity, styles }
     }
 
     fn has_failed(&self) -> bool {
