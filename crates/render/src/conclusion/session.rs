@@ -68,10 +68,7 @@ pub fn comparison_effect(
     let effect = match evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.interval.unwrap_or(paired.ratio);
-            let [lo, hi] = shown.ends();
             Effect {
-                lo,
-                hi,
                 smallest_visible: Some(paired.smallest_visible),
                 doubt: paired.doubt,
                 ..Effect::of_ratio(name, shown, 1.0 - paired.alpha)
