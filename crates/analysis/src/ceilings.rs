@@ -43,7 +43,7 @@ pub fn against_ceiling(
 
 /// The worst answer; of equally bad ones, the arm with the largest value.
 pub fn worst(answers: &[CeilingAnswer]) -> Option<&CeilingAnswer> {
-    worst_of(answers, |it| (it.answer, it.interval.hi))
+    worst_of(answers, |it| (it.answer, it.interval.hi)).map(|at| &answers[at])
 }
 
 pub fn answer(interval: Interval, most: f64) -> GateAnswer {

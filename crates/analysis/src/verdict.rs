@@ -133,21 +133,11 @@ impl Gate {
     /// Judges all comparisons against the limit of `--fail-on`.
     pub fn of(judgements: &[Judgement], fail_on: FailOn) -> Self {
         let limit = fail_on.limit();
-        if fail_on.slower_pct.is_none() {
-            return Self { answer: GateAnswer::Pass, by: None };
-        }
-        let slowest = |answer: GateAnswer| {
-            let all = judgements.iter().enumerate();
-            let of_answer = all.filter(|(_, judgement)| judgement.answer(limit) == answer);
-            // Not the upper end: with few blocks it is infinite.
-            let ratio = |judgement: &Judgement| judgement.interval.map_or(0.0, |it| it.ratio);
-            let found =
-                of_answer.rev().max_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
-            found.map(|(index, _)| Self { answer, by: Some(index) })
-        };
-        let found = slowest(GateAnswer::Fail).or_else(|| slowest(GateAnswer::Undecided));
-        let found = found.or_else(|| slowest(GateAnswer::Pass));
-        found.unwrap_or(Self { answer: GateAnswer::Pass, by: None })
+        // Not the upper end: with few blocks it is infinite.
+        let ratio = |judgement: &Judgement| judgement.interval.map_or(0.0, |it| it.ratio);
+        let by = worst_of(judgements, |it| (it.answer(limit), ratio(it)));
+        let by = by.filter(|_| fail_on.slower_pct.is_some());
+        Self { answer: by.map_or(GateAnswer::Pass, |at| judgements[at].answer(limit)), by }
     }
 
     pub fn exit_code(self) -> u8 {
@@ -165,10 +155,10 @@ impl GateAnswer {
     }
 }
 
-/// The one with the worst answer; of equally bad ones, the first with the largest value.
-pub fn worst_of<T>(all: &[T], key: impl Fn(&T) -> (GateAnswer, f64)) -> Option<&T> {
-    all.iter().rev().max_by(|one, other| {
-        let ((one, value), (other, larger)) = (key(one), key(other));
+/// The place of the one with the worst answer; of equally bad ones, the first with the largest value.
+pub fn worst_of<T>(all: &[T], key: impl Fn(&T) -> (GateAnswer, f64)) -> Option<usize> {
+    (0..all.len()).rev().max_by(|&one, &other| {
+        let ((one, value), (other, larger)) = (key(&all[one]), key(&all[other]));
         one.cmp(&other).then(value.total_cmp(&larger))
     })
 }

@@ -320,7 +320,7 @@ impl<'a> GateResult<'a> {
 
     /// The deciding row: the worst of those with the worst answer.
     pub(super) fn worst<'r>(&self, rows: &'r [GateRow]) -> Option<&'r GateRow> {
-        worst_of(rows, |row| (row.answer, row.badness()))
+        worst_of(rows, |row| (row.answer, row.badness())).map(|at| &rows[at])
     }
 
     /// Everything that was not measured, with headings.
