@@ -205,12 +205,6 @@ impl Judgement {
     }
 }
 
-/// Exit code of `--fail-on`.
-#[cfg(test)]
-pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
-    Gate::of(judgements, fail_on).exit_code()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,7 +254,7 @@ mod tests {
             let mean_ratio = RatioInterval { ratio: 1.2, lo: 0.9, hi };
             let found = PairedTest { mean_ratio, ..paired(1.0, 0.995, 1.005) };
             let judged = judged(found, &DecisionRule { estimand, ..DecisionRule::default() });
-            exit_code(&[judged], FailOn::slower(slower_pct))
+            Gate::of(&[judged], FailOn::slower(slower_pct)).exit_code()
         };
         assert_eq!(code(1.5, Estimand::Adaptive, 5.0), exit_code::UNDECIDED);
         assert_eq!(code(1.5, Estimand::Typical, 5.0), exit_code::SUCCESS);
@@ -279,7 +273,7 @@ mod tests {
     #[track_caller]
     fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
         let judgements: Vec<_> = intervals.iter().copied().map(of_interval).collect();
-        assert_eq!(exit_code(&judgements, FailOn::slower(slower_pct)), expected);
+        assert_eq!(Gate::of(&judgements, FailOn::slower(slower_pct)).exit_code(), expected);
     }
 
     #[test]
