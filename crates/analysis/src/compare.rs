@@ -28,9 +28,9 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     if plan.order == Order::Sequential {
         let is_imported = record.header.imported.is_some();
         let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
-        let better = plan.policy.better;
         let one = |arm| {
-            comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], better, because))
+            let old = &arms[plan.reference_of(arm)];
+            comparison(arm, unpaired(old, &arms[arm], plan.policy.better, because))
         };
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
@@ -143,8 +143,7 @@ impl<'a> RecordLooks<'a> {
         match because {
             // Too few pairs for a verdict still give an estimate.
             NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
-                let [old, new] = [tested.reference, tested.arm].map(|arm| &self.arms[arm]);
-                unpaired(old, new, self.record.header.plan.policy.better, because)
+                unpaired(&self.arms[old], &self.arms[new], plan.policy.better, because)
             }
             _ => Evidence::None { because },
         }
