@@ -186,11 +186,6 @@ pub fn is_mixed(record: &Record) -> bool {
     record.parts.iter().any(|part| compared(part) != compared(&record.parts[0]))
 }
 
-/// The plan of a comparison: in a suite, each benchmark has its own.
-pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
-    plan_of_arm(record, comparison.arm)
-}
-
 /// The plan of an arm: in a suite, each benchmark has its own.
 pub fn plan_of_arm(record: &Record, arm: usize) -> &Plan {
     let mut first = 0;
@@ -204,7 +199,7 @@ pub fn plan_of_arm(record: &Record, arm: usize) -> &Plan {
 }
 
 pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
-    plan_of(record, comparison).policy
+    plan_of_arm(record, comparison.arm).policy
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use crate::report::tables::{self, MetricTable, T0};
 use crate::text::sentence;
 use crate::uncertain::signs;
 use analysis::report::{NameMatch, ReportData};
-use analysis::suite::plan_of;
-use analysis::verdict::Judged;
-use analysis::{Activity, ArmSummary, ComparedTimes, activities};
+use analysis::suite::plan_of_arm;
+use analysis::verdict::{Judged, Judgement};
+use analysis::{Activity, ArmSummary, ComparedTimes, Comparison, activities};
 use model::values::ValueUnit;
 use record::ledger::LedgerEntry;
 
@@ -132,8 +132,9 @@ struct ComparisonText {
 /// The cards of a group's comparisons. `place` names the group if the page shows several.
 fn group_cards(group: &GroupContext<'_>, place: Option<&str>) -> Vec<VerdictCard> {
     let Judged { record, analysis, .. } = group.judged;
-    let card = |(comparison, judgement)| {
-        cards::card(plan_of(record, comparison), &analysis.arms, comparison, judgement, place)
+    let card = |(comparison, judgement): (&Comparison, &Judgement)| {
+        let plan = plan_of_arm(record, comparison.arm);
+        cards::card(plan, &analysis.arms, comparison, judgement, place)
     };
     group.comparisons().map(card).map(with_signs).collect()
 }
