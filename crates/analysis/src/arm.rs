@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::arm_values::{by_arm, sessions, walls_by_arm};
+use crate::arm_values::{by_arm, sessions};
 use crate::clocks::clock_summaries;
 use crate::quiet::QuietSlices;
 use crate::sliced;
@@ -24,7 +24,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
 
 fn summarise_session(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
-    let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
+    let values = by_arm(&record.rows, plan.arms.len(), Rows::headline);
     let quiet = QuietSlices::of(record);
     let mut clocks = clock_summaries(record, quiet.as_ref());
     count_exits(&record.rows, &mut clocks);
@@ -45,7 +45,7 @@ fn summarise_session(record: &Record) -> Vec<ArmSummary> {
             arm,
             label: plan.arms[arm].label().into(),
             is_hidden: role != Role::Candidate,
-            n_runs: n_runs[arm],
+            n_runs: values[arm].len(),
             net: net.map(|(times, control)| net_of(times, control)),
             metrics: std::mem::take(&mut metrics[arm]),
             sliced: sliced[arm].take(),

@@ -17,12 +17,6 @@ pub(super) fn sessions(record: &Record) -> Vec<(usize, &Record)> {
     firsts.zip(&record.parts).collect()
 }
 
-/// The wall times of each arm's measured runs, in run order, ns.
-pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
-    let n_arms = record.header.plan.arms.len();
-    by_arm(&record.rows, n_arms, Rows::headline)
-}
-
 /// The values of each arm's measured runs, in run order.
 pub(super) fn by_arm<T>(
     rows: &Rows,

@@ -6,11 +6,11 @@ use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
 use stats::{SortedSample, low_end};
 
-use crate::arm_values::{sessions, walls_by_arm};
+use crate::arm_values::{by_arm, sessions};
 use crate::clocks::compares_times;
 use crate::summary::{ArmSummary, UncertainValue};
-use record::Record;
 use record::plan::Plan;
+use record::{Record, Rows};
 
 /// The estimators of one arm's measured wall time, ns. The three at the low end have the error of t0, the others the sd
 /// of the estimator in consecutive windows.
@@ -66,7 +66,7 @@ pub fn estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators
 
 fn of_session(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let plan = &record.header.plan;
-    let walls = walls_by_arm(record);
+    let walls = by_arm(&record.rows, plan.arms.len(), Rows::headline);
     let mut found: Vec<Option<Estimators>> = walls.par_iter().map(|wall| estimate(wall)).collect();
     for arm in plan.compared().into_iter().chain(plan.twin()) {
         let ratios = ratios(plan, arms, [arm, plan.reference_of(arm)]);
