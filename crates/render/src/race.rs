@@ -181,7 +181,7 @@ impl RacePage<'_> {
                 cell(it.to_winner.filter(|_| it.arm != 0 || !has_size)),
                 to_reference,
                 n_blocks.unwrap_or_default(),
-                shown_word(&it.standing, quantity).to_owned(),
+                word(&it.standing, quantity).to_owned(),
             ]);
         }
         if is_reference {
@@ -234,23 +234,17 @@ fn is_first(it: &ArmStanding) -> bool {
     matches!(it.standing, FinalStanding::Winner | FinalStanding::Leader)
 }
 
-/// The word in the table. Only times are slower.
-fn shown_word(standing: &FinalStanding, quantity: QuantityWords) -> &'static str {
-    match standing {
-        FinalStanding::Slower if !quantity.is_time() => "worse",
-        FinalStanding::Far if !quantity.is_time() => "far worse",
-        _ => word(standing),
-    }
-}
-
-pub(super) fn word(standing: &FinalStanding) -> &'static str {
+/// Only times are slower.
+pub(super) fn word(standing: &FinalStanding, quantity: QuantityWords) -> &'static str {
     match standing {
         FinalStanding::Winner => "winner",
         FinalStanding::Leader => "leader",
-        FinalStanding::Slower => "slower",
+        FinalStanding::Slower if quantity.is_time() => "slower",
+        FinalStanding::Slower => "worse",
         FinalStanding::Tied => "tied",
         FinalStanding::Open => "open",
-        FinalStanding::Far => "far slower",
+        FinalStanding::Far if quantity.is_time() => "far slower",
+        FinalStanding::Far => "far worse",
         FinalStanding::Failed(_) => "failed",
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
+use crate::quantity::QuantityWords;
 use crate::race::{RacePage, of_costs, word};
 use search::race::{ArmStanding, FinalStanding, LogRatio};
 
@@ -106,7 +107,8 @@ fn entry<'a>(page: &'a RacePage<'a>, it: &'a ArmStanding) -> RacedArm<'a> {
     RacedArm {
         name: &page.labels[it.arm],
         command: &page.plan.arms[it.arm].command,
-        standing: word(&it.standing),
+        // The words of a schema are the same for all quantities.
+        standing: word(&it.standing, QuantityWords::Time),
         why: if let FinalStanding::Failed(why) = &it.standing { Some(why) } else { None },
         out_after_round: it.out_after,
         stage: it.stage,
