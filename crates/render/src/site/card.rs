@@ -7,8 +7,8 @@ use crate::columns::one_line;
 use crate::history::{
     SeriesChange, culprit, duration, numbers, remark, revision, short_id, together,
 };
+use crate::styles::verdict_name;
 use crate::units::signed_percent;
-use analysis::verdict::Verdict;
 use search::history::series::{ChangeKind, Series};
 
 #[derive(Clone, Debug, Serialize)]
@@ -79,11 +79,10 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
 
 fn class_and_word(changed: &SeriesChange<'_>) -> (&'static str, String) {
     let word = changed.word();
-    match (changed.change.kind, changed.verdict()) {
-        (ChangeKind::Level, Verdict::Slower) => ("slower", word.into()),
-        (ChangeKind::Level, _) => ("faster", word.into()),
-        (ChangeKind::Spell, _) => ("undecided", format!("{word} SPELL")),
-        (ChangeKind::Drift, _) => ("undecided", format!("DRIFT TO {word}")),
+    match changed.change.kind {
+        ChangeKind::Level => (verdict_name(changed.verdict()), word.into()),
+        ChangeKind::Spell => ("undecided", format!("{word} SPELL")),
+        ChangeKind::Drift => ("undecided", format!("DRIFT TO {word}")),
     }
 }
 
