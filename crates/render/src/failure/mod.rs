@@ -31,6 +31,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     let plan = &record.header.plan;
     let audience = Audience::of(plan);
     let shown = record.path.display();
+    let named = |arm: usize| format!("command {} ({:?})", arm + 1, plan.arms[arm].label());
     let rows = &record.rows;
     let kept = match rows.len() {
         0 => "no run had finished".into(),
@@ -39,7 +40,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     };
     match failure {
         MeasurementFailure::Run { arm, exit, timed_out, stderr, .. } => {
-            let command = plan.arms[*arm].label();
+            let command = named(*arm);
             let how = match (*timed_out, audience) {
                 (true, Audience::Suite) => "took longer than its timeout".into(),
                 (true, _) => "took longer than --timeout".into(),
@@ -47,16 +48,15 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             };
             if quote == Quote::Step {
                 let said = if stderr.trim().is_empty() { String::new() } else { tail(stderr) };
-                return format!("command {} ({command:?}) {how}{said}", arm + 1);
+                return format!("{command} {how}{said}");
             }
             let advice = advice(audience, *exit, *timed_out);
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
-            format!("command {} ({command:?}) {how}; {advice}; {kept}{said}", arm + 1)
+            format!("{command} {how}; {advice}; {kept}{said}")
         }
         MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
-            let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
-            let what = format!("the output of command {} ({label:?}) is not valid", arm + 1);
-            format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
+            let what = format!("the output of {} is not valid", named(*arm));
+            format!("{what}: {command:?} {}; {kept}{}", exit_in_words(*exit), tail(stderr))
         }
         MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
             let option = audience.name(match hook {
@@ -68,22 +68,21 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             let how = exit_in_words(*exit);
             format!("the hook {option} {command:?} {how}; {kept}{}", tail(stderr))
         }
-        MeasurementFailure::Survivors(left) => format!("{}; {kept}", left_behind(plan, left)),
+        MeasurementFailure::Survivors(left) => {
+            let command = named(left.arm as usize);
+            format!("{command} {}; {kept}", left_behind(left, audience))
+        }
         MeasurementFailure::Value { arm, why, stderr, .. } => {
-            let command = plan.arms[*arm].label();
             let said = if quote == Quote::InSummary { String::new() } else { tail(stderr) };
-            format!("command {} ({command:?}) did not say its value: {why}; {kept}{said}", arm + 1)
+            format!("{} did not say its value: {why}; {kept}{said}", named(*arm))
         }
         MeasurementFailure::NotCounted { arm, exit, uncounted, stderr, .. } => {
-            let (label, said) = (plan.arms[*arm].label(), tail(stderr));
+            let (command, said) = (named(*arm), tail(stderr));
             let how = not_counted(plan, *exit, uncounted);
             let remedy = audience.words(
                 &prose![Counter " pmu needs no valgrind, " DecideOn " can name another metric"],
             );
-            format!(
-                "command {} ({label:?}) was not counted: {how}; {remedy}; {kept}{said}",
-                arm + 1
-            )
+            format!("{command} was not counted: {how}; {remedy}; {kept}{said}")
         }
         MeasurementFailure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();
@@ -98,14 +97,11 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
 }
 
 /// The processes that a run has left behind, and how to go on.
-fn left_behind(plan: &Plan, left: &Survivors) -> String {
-    let command = plan.arms[left.arm as usize].label();
-    let them = processes(left.n_left);
-    let conclude = Audience::of(plan).name(OptionName::Conclude);
+fn left_behind(left: &Survivors, audience: Audience) -> String {
+    let (them, conclude) = (processes(left.n_left), audience.name(OptionName::Conclude));
     format!(
-        "command {} ({command:?}) left {them} behind ({:?}), which would load the later runs; end what it leaves with \
-         {conclude}, or allow it with `,allow-processes` behind --fail-on",
-        left.arm + 1,
+        "left {them} behind ({:?}), which would load the later runs; end what it leaves with {conclude}, or allow it \
+         with `,allow-processes` behind --fail-on",
         left.name
     )
 }
