@@ -78,32 +78,41 @@ pub fn observed(
     observation: &Observation,
     quantity: QuantityWords,
 ) -> Option<String> {
-    let time = |seconds: f64| short_time(seconds * 1e9);
     let (step, said) = match observation {
-        Observation::Built { .. } => return None,
         Observation::Failed { commit, why } => {
             let commit = short(&search.graph().commits()[*commit]);
             (format!("skipped  {commit}"), reason(why))
         }
-        Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
-            (step.to_owned(), format!("{}, {}", size(new, quantity), time(*seconds)))
-        }
-        Observation::Layouts { found, seconds, .. } => {
-            // The answer says why there is no other link order.
-            found.over?;
-            (step.to_owned(), format!("{}, {}", layouts(found, quantity), time(*seconds)))
-        }
-        Observation::Probe { of_old, of_new, seconds, .. } => {
-            let answer = word(search.answer_now(of_old, of_new));
-            let old = old_end(search);
-            let size = size(of_old, quantity);
-            let said = format!("{answer}: {size} than {old}, {}", time(*seconds));
-            (step.to_owned(), said)
+        // The answer says why there is no other link order.
+        Observation::Layouts { found, .. } if found.over.is_none() => return None,
+        _ => {
+            let (said, seconds) = measured(search, observation, quantity)?;
+            (step.to_owned(), format!("{said}, {}", short_time(seconds * 1e9)))
         }
     };
     let mut out = String::new();
     wrap(&mut out, &format!("{step}  "), STEP, &said);
     Some(out)
+}
+
+/// What a measurement says, and its time, s. `search` is in the state before it: a probe's answer depends on that.
+fn measured(
+    search: &BisectSearch,
+    observation: &Observation,
+    quantity: QuantityWords,
+) -> Option<(String, f64)> {
+    match observation {
+        Observation::Built { .. } | Observation::Failed { .. } => None,
+        Observation::Ends { new, seconds, .. } | Observation::Confirm { new, seconds, .. } => {
+            Some((size(new, quantity), *seconds))
+        }
+        Observation::Layouts { found, seconds, .. } => Some((layouts(found, quantity), *seconds)),
+        Observation::Probe { of_old, of_new, seconds, .. } => {
+            let answer = word(search.answer_now(of_old, of_new));
+            let size = size(of_old, quantity);
+            Some((format!("{answer}: {size} than {}", old_end(search)), *seconds))
+        }
+    }
 }
 
 /// Why a commit cannot be built or run, on one line: the compiler's message if a build failed.

@@ -8,14 +8,14 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::bisect::track::{TrackPoint, track};
-use crate::bisect::{cost, layouts, name, old_end, paragraphs, short, size, word};
+use crate::bisect::{cost, measured, name, paragraphs, short, word};
 use crate::columns::{for_page, one_line};
 use crate::exported::shown_value;
 use crate::quantity::QuantityWords;
 use crate::report::{filled, policy};
 use crate::units::{counted, short_time, signed_percent};
 use model::values::Better;
-use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation, Relation};
+use search::bisection::{Answer, BisectSearch, Commit, Culprit, Observation};
 
 const TEMPLATE: &str = include_str!("../../assets/bisect/page.html");
 const STYLE: &str = concat!(
@@ -194,36 +194,27 @@ fn template(
     }
 }
 
-/// The rows of the table. A probe's answer depends on the knowledge at that time.
 fn rows(
     mut search: BisectSearch,
     steps: &[StepRecord<'_>],
     quantity: QuantityWords,
 ) -> Vec<StepRow> {
-    let size = |relation: &Relation| size(relation, quantity);
     let mut rows = Vec::new();
     for StepRecord { observation, record } in steps {
         let commits = search.graph().commits();
-        let told = match observation {
+        let step = match observation {
             Observation::Built { .. } | Observation::Failed { .. } => None,
-            Observation::Ends { lo, hi, new, seconds } => {
-                let pair = format!("{} {}", short(&commits[*lo]), short(&commits[*hi]));
-                Some(("ends", pair, size(new), *seconds))
+            Observation::Ends { lo, hi, .. } => {
+                Some(("ends", format!("{} {}", short(&commits[*lo]), short(&commits[*hi]))))
             }
-            Observation::Probe { commit, of_old, of_new, seconds } => {
-                let answer = word(search.answer_now(of_old, of_new));
-                let text = format!("{answer}: {} than {}", size(of_old), old_end(&search));
-                Some(("probe", name(&commits[*commit]), text, *seconds))
+            Observation::Probe { commit, .. } => Some(("probe", name(&commits[*commit]))),
+            Observation::Confirm { base, head, .. } => {
+                Some(("confirm", format!("{} {}", short(&commits[*base]), name(&commits[*head]))))
             }
-            Observation::Confirm { base, head, new, seconds } => {
-                let pair = format!("{} {}", short(&commits[*base]), name(&commits[*head]));
-                Some(("confirm", pair, size(new), *seconds))
-            }
-            Observation::Layouts { head, found, seconds } => {
-                Some(("layouts", name(&commits[*head]), layouts(found, quantity), *seconds))
-            }
+            Observation::Layouts { head, .. } => Some(("layouts", name(&commits[*head]))),
         };
-        if let Some((what, commit, answer, seconds)) = told {
+        let measured = measured(&search, observation, quantity);
+        if let Some(((what, commit), (answer, seconds))) = step.zip(measured) {
             let record = record.map(one_line).unwrap_or_default();
             let is_measured = seconds > 0.0;
             let seconds = if is_measured { short_time(seconds * 1e9) } else { String::new() };
