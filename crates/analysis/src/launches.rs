@@ -96,16 +96,12 @@ impl SliceRule {
         if let Some(value) = row.value.filter(|_| self.headline != Headline::Cpu) {
             return Some(LaunchSlice { loops, value });
         }
-        let total_ns = match self.headline {
-            Headline::Clean | Headline::Wall | Headline::Cpu => {
-                time_ns(self.headline.clock()?, |metric| row.get(metric))?
-            }
-            Headline::Memory => {
-                let value = row.get(Metric::MaxrssKib)? as f64 * 1024.0;
-                return Some(LaunchSlice { loops, value });
-            }
-            Headline::Tracemalloc => return None,
+        let Some(clock) = self.headline.clock() else {
+            // Without an own value, nothing tells the memory that Python traces.
+            let kib = row.get(Metric::MaxrssKib).filter(|_| self.headline == Headline::Memory)?;
+            return Some(LaunchSlice { loops, value: kib as f64 * 1024.0 });
         };
+        let total_ns = time_ns(clock, |metric| row.get(metric))?;
         let empty = row.get(Metric::EmptyLoopPs).filter(|_| self.subtract_empty_loop);
         let per_loop = total_ns / loops as f64 - empty.unwrap_or(0) as f64 / 1e3;
         let value = per_loop / self.inner_loops[row.arm as usize] as f64;
