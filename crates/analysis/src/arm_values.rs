@@ -17,6 +17,19 @@ pub(super) fn sessions(record: &Record) -> Vec<(usize, &Record)> {
     firsts.zip(&record.parts).collect()
 }
 
+/// Share of an arm's runs that counts as undisturbed.
+pub(super) const LOW: f64 = 0.2;
+
+/// The share [`LOW`] of the runs with the lowest values, in any order.
+pub(super) fn lowest<T>(mut runs: Vec<T>, value: impl Fn(&T) -> f64) -> Vec<T> {
+    let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
+    if n_low < runs.len() {
+        runs.select_nth_unstable_by(n_low, |a, b| value(a).total_cmp(&value(b)));
+        runs.truncate(n_low);
+    }
+    runs
+}
+
 /// The values of each arm's measured runs, in run order.
 pub(super) fn by_arm<T>(
     rows: &Rows,

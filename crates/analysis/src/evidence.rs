@@ -3,7 +3,7 @@
 use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 
-use crate::arm_values::by_arm;
+use crate::arm_values::{by_arm, lowest};
 use crate::launches::SliceRule;
 use crate::summary::{InterruptionSummary, LimitCause, TimeSummary, UncertainValue};
 use model::values::Clock;
@@ -30,8 +30,6 @@ const BUSY_SHARE: f64 = 0.01;
 const HIDDEN_SHARE: f64 = 0.01;
 /// CPU time above wall time by this factor means several CPUs at a time.
 const ONE_CPU: f64 = 1.02;
-/// Share of the runs that t0 rests on.
-const LOW: f64 = 0.2;
 /// Assumed cost of an interruption if the runs do not show it, ns: CPU time to refill caches and predictors. Measured:
 /// 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
 const COST_NS: f64 = 400e3;
@@ -62,18 +60,12 @@ pub(super) fn arm_evidence(
     }
 }
 
-/// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
-fn lowest(runs: &[RunEvidence]) -> Vec<(f64, f64)> {
+/// (time, hidden time) of the runs with the lowest times, on which t0 rests, ns. Empty if no run hides anything.
+fn lowest_times(runs: &[RunEvidence]) -> Vec<(f64, f64)> {
     if runs.iter().all(|run| run.hidden_ns == 0.0) {
         return Vec::new();
     }
-    let mut runs: Vec<_> = runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect();
-    let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
-    if n_low < runs.len() {
-        runs.select_nth_unstable_by(n_low, |a, b| a.0.total_cmp(&b.0));
-        runs.truncate(n_low);
-    }
-    runs
+    lowest(runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect(), |run| run.0)
 }
 
 impl RunEvidence {
@@ -128,7 +120,7 @@ pub(super) fn settle(
     if let Some(lone) = times.lone_run.as_ref().filter(|lone| lone.is_left_out()) {
         runs.remove(lone.run - 1);
     }
-    let low = lowest(&runs);
+    let low = lowest_times(&runs);
     let is_interrupted = !low.is_empty()
         && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns);
     if times.is_upper_limit {

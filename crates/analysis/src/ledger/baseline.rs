@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::arm_values::lowest;
 use crate::ledger::sample::LedgerSample;
 use record::ledger::scaled;
 
@@ -18,9 +19,6 @@ pub enum ThreadUse {
     /// The threads use several CPUs at a time. The ledger separates only waiting, as an estimate.
     Parallel,
 }
-
-/// Share of an arm's runs that counts as undisturbed.
-pub const LOW: f64 = 0.2;
 
 /// CPU time above wall time by this factor means several CPUs. CPU time plus run-queue delay above wall time by this
 /// factor means several threads.
@@ -63,19 +61,14 @@ impl ArmBaseline {
         let least = |of: fn(&LedgerSample) -> Option<i64>| {
             with_waits.clone().filter_map(of).min().unwrap_or(0)
         };
-        let mut order: Vec<&LedgerSample> = samples.iter().collect();
-        let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
-        if n_low < order.len() {
-            let excess = |sample: &LedgerSample| {
-                let waited_ns = if sample.is_clean { sample.wall_ns - sample.rest_ns() } else { 0 };
-                (sample.wall_ns - waited_ns) as f64 / sample.floor_ns.max(1) as f64
-            };
-            order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
-            order.truncate(n_low);
-        }
-        let cpu_ns: Option<i64> = order.iter().map(|sample| sample.cpu_ns).sum();
-        let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
-        let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
+        let excess = |sample: &&LedgerSample| {
+            let waited_ns = if sample.is_clean { sample.wall_ns - sample.rest_ns() } else { 0 };
+            (sample.wall_ns - waited_ns) as f64 / sample.floor_ns.max(1) as f64
+        };
+        let low = lowest(samples.iter().collect(), excess);
+        let cpu_ns: Option<i64> = low.iter().map(|sample| sample.cpu_ns).sum();
+        let rest_ns: i64 = low.iter().map(|sample| sample.rest_ns()).sum();
+        let wall_ns: i64 = low.iter().map(|sample| sample.wall_ns).sum();
         let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
         // The run-queue delay may be a sum over threads, and exceed the wall time.
         let threads = if is_more(wall_ns) {

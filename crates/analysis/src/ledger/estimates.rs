@@ -3,7 +3,7 @@
 
 use stats::series::theil_sen_at;
 
-use crate::ledger::baseline::LOW;
+use crate::arm_values::LOW;
 use crate::ledger::sample::LedgerSample;
 use record::ledger::{LedgerEntry, NoiseSource};
 
