@@ -53,7 +53,9 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
             command(plan, *arm)
         ),
-        Finding::CountersDisagree { arm, .. } => counters_disagree(finding, &command(plan, *arm)),
+        Finding::CountersDisagree { arm, time, instructions } => {
+            counters_disagree(&command(plan, *arm), *time, *instructions)
+        }
         Finding::LoneRun { arm, run } => lone_run(&command(plan, *arm), run),
         Finding::NoFloor { arm } => format!(
             "{} shows no lower limit of its time; its t0 is the smallest run",
@@ -252,10 +254,7 @@ fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {
 }
 
 /// `b takes 5 % more time, but executes 3 % fewer instructions`.
-fn counters_disagree(finding: &Finding, name: &str) -> String {
-    let Finding::CountersDisagree { time, instructions, .. } = *finding else {
-        return String::new();
-    };
+fn counters_disagree(name: &str, time: f64, instructions: f64) -> String {
     let (more, less) = if time > instructions { ("more", "fewer") } else { ("less", "more") };
     let [time, instructions] = [time, instructions].map(|ratio| percent((ratio - 1.0).abs()));
     format!("{name} takes {time} {more} time, but executes {instructions} {less} instructions")
