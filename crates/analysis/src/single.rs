@@ -82,9 +82,8 @@ pub(super) fn analyse_alone(
         Some((looks, judged)) => looks.compare(judged),
         None => compare(record, &arms),
     };
-    let compares_times = !record.rows.compares_other_values();
-    let ledger =
-        if compares_times && has_evidence(record) { record_ledger(record, &arms) } else { None };
+    let has_ledger = !record.rows.compares_other_values() && has_evidence(record);
+    let ledger = if has_ledger { record_ledger(record, &arms) } else { None };
     let neighbours = Neighbours::of(record);
     let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
     withdraw_forecasts(&mut comparisons, &notes);
