@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::shield;
 use crate::system::grouped;
 use crate::units::counted;
 use host::journal::{self, Journal};
@@ -106,7 +107,7 @@ pub fn earlier(restored: &Restoration) -> String {
 pub fn restored(restored: &Restoration) -> String {
     let mut text = String::new();
     if let Some(raised) = &restored.lowered {
-        writeln!(text, "{} everybody's again", super::super::shield::cpus(&raised.cpus)).ok();
+        writeln!(text, "{} everybody's again", shield::cpus(&raised.cpus)).ok();
     }
     writeln!(text, "{} put back", counted(restored.restored.len(), "file")).ok();
     for foreign in &restored.foreign {
@@ -161,12 +162,7 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
         writeln!(text, "changed since {since} by user {}, {how}; {process}", first.user_id).ok();
     }
     if let Some(raised) = &journal.shield {
-        writeln!(
-            text,
-            "{} kept free: `stillwell shield status`",
-            super::super::shield::cpus(&raised.cpus)
-        )
-        .ok();
+        writeln!(text, "{} kept free: `stillwell shield status`", shield::cpus(&raised.cpus)).ok();
     }
     for item in &journal.items {
         let now = host.read_item(item).unwrap_or_else(|error| {
