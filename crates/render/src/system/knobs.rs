@@ -53,10 +53,9 @@ pub(super) fn groups(
         heading(out, styles, title, then);
         if standing == Standing::CannotSet && !is_verbose {
             refused(out, knobs);
-            out.push('\n');
-            continue;
+        } else {
+            knobs.for_each(|knob| line(out, knob, is_verbose));
         }
-        knobs.for_each(|knob| line(out, knob, is_verbose));
         out.push('\n');
     }
 }
