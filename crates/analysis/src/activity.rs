@@ -4,6 +4,7 @@ use serde::Serialize;
 use stats::endpoint::{Estimator, window_err};
 use stats::ratio::sum_ratio;
 
+use crate::arm_values::by_arm;
 use crate::summary::UncertainValue;
 use crate::times::{cpu_ns, in_base_unit};
 use model::values::metric::Metric;
@@ -73,12 +74,10 @@ const ALL: [CountKind; 11] = [
 /// are `None` if the runs are slices of processes or another program measured them.
 pub fn activities(record: &Record) -> Vec<Option<Activity>> {
     let (rows, plan) = (&record.rows, &record.header.plan);
-    let mut runs: Vec<Vec<usize>> = vec![Vec::new(); plan.arms.len()];
-    if !plan.in_slices && record.header.imported.is_none() {
-        let whole =
-            rows.measurements().filter(|&index| plan.arms[rows.arm(index)].counted.is_none());
-        whole.for_each(|index| runs[rows.arm(index)].push(index));
-    }
+    let has_counts = !plan.in_slices && record.header.imported.is_none();
+    let runs = by_arm(rows, plan.arms.len(), |rows, index| {
+        (has_counts && plan.arms[rows.arm(index)].counted.is_none()).then_some(index)
+    });
     runs.iter().map(|runs| (!runs.is_empty()).then(|| activity(rows, runs))).collect()
 }
 
