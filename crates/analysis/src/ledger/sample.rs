@@ -1,5 +1,6 @@
 //! Times and counts of each run, from the rows of a record.
 
+use crate::arm_values::by_arm;
 use crate::launches::SliceRule;
 use crate::neighbours::began_on_shared_core;
 use crate::summary::ArmSummary;
@@ -37,7 +38,6 @@ pub struct LedgerSample {
 
 pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSample>> {
     let plan = &record.header.plan;
-    let mut by_arm: Vec<Vec<LedgerSample>> = arms.iter().map(|_| Vec::new()).collect();
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let is_wall = plan
         .workers
@@ -45,19 +45,17 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
         .is_none_or(|workers| matches!(workers.headline, Headline::Clean | Headline::Wall));
     let in_slices = record.slices.is_some();
     if !is_wall || (in_slices && rows.has_own()) {
-        return by_arm;
+        return vec![Vec::new(); arms.len()];
     }
     let rule = SliceRule::of(plan, None);
-    for index in rows.measurements() {
-        let arm = rows.arm(index);
-        let Some(wall) = &arms[arm].times else { continue };
+    by_arm(rows, arms.len(), |rows, index| {
+        let arm = &arms[rows.arm(index)];
+        let t0_ns = arm.times.as_ref()?.t0.value;
         let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
-        let loops = if in_slices { loops * rule.inner_loops(arms[arm].arm as u32) } else { 1 };
-        let floor_ns = (wall.t0.value * loops as f64).round() as i64;
-        let sample = LedgerSample::of(rows, index, floor_ns);
-        by_arm[arm].extend(sample.map(|it| if in_slices { it.within_slice() } else { it }));
-    }
-    by_arm
+        let loops = if in_slices { loops * rule.inner_loops(arm.arm as u32) } else { 1 };
+        let sample = LedgerSample::of(rows, index, (t0_ns * loops as f64).round() as i64)?;
+        Some(if in_slices { sample.within_slice() } else { sample })
+    })
 }
 
 impl LedgerSample {
