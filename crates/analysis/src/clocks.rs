@@ -69,7 +69,7 @@ pub fn compares_times(plan: &Plan) -> bool {
 }
 
 /// [`compares_times`] of one arm: only files of other programs mix quantities.
-pub(super) fn compares_time(plan: &Plan, arm: &Arm) -> bool {
+pub fn compares_time(plan: &Plan, arm: &Arm) -> bool {
     let is_memory = plan.workers.as_ref().is_some_and(|it| it.headline.clock().is_none());
     match plan.policy.decide_on {
         None => arm.unit.is_time() && !is_memory,

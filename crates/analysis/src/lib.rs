@@ -60,7 +60,7 @@ pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
 pub use best::{BestChoice, BestChoices};
 pub use ceilings::{CeilingAnswer, against_ceiling};
-pub use clocks::compares_times;
+pub use clocks::{compares_time, compares_times};
 pub use compared_times::{ComparedStatistic, ComparedTime, ComparedTimes};
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,

@@ -7,7 +7,7 @@ use analysis::convert::of_record;
 use analysis::exact::SAME_WORK;
 use analysis::suite::plan_of_arm;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
-use analysis::{RatioInterval, compares_times};
+use analysis::{RatioInterval, compares_time, compares_times};
 use model::spec::run::ValueOptions;
 use model::values::{Better, DecideOn, Headline, known_unit};
 use record::Record;
@@ -74,10 +74,8 @@ impl QuantityWords {
 
     /// Whether noise only adds to an arm's quantity, as to times.
     pub(super) fn has_t0(record: &Record, arm: usize) -> bool {
-        match record.header.imported {
-            Some(_) => Self::of_arm(record, arm).is_time(),
-            None => compares_times(plan_of_arm(record, arm)),
-        }
+        let planned = record.header.plan.arms.get(arm);
+        planned.is_none_or(|it| compares_time(plan_of_arm(record, arm), it))
     }
 
     pub(super) fn of_series(series: &Series) -> Self {
