@@ -109,6 +109,7 @@ impl LauncherLoop {
         let quota_use = QuotaUse::open_own(open.evidence);
         metrics.extend(quota_use.metrics());
         let (timeout, evidence) = (open.timeout_ns.map(Duration::from_nanos), open.evidence);
+        let survivors = SurvivorWatch::begin(open.ends_survivors);
         let (attributes, plain) = attributes_of(open, &allowed, own_nice);
         let session = Self {
             front_end,
@@ -127,7 +128,7 @@ impl LauncherLoop {
             placement: PagePlacement::default(),
             probes,
             sampling,
-            survivors: SurvivorWatch::begin(open.ends_survivors),
+            survivors,
         };
         sys::shrink_resident_set();
         if let Some(user) = &files_of {
