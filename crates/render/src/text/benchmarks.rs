@@ -146,7 +146,11 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     for (found, judgement) in page.judged.pairs() {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
-            let doubt = found.evidence.test().ok().and_then(|it| Some(doubt_text(it.doubt?, it)));
+            let doubt = found
+                .evidence
+                .test()
+                .ok()
+                .and_then(|it| Some(doubt_text(it.doubt?, it, page.plan)));
             let doubt = doubt.map_or_else(String::new, |it| format!("; {it}"));
             let text = format!("{}: {label}: {numbers}{doubt}", compared_name(page, found));
             wrap(out, "", 6, &text);

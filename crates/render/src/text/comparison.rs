@@ -12,7 +12,7 @@ use crate::ratios::{
     exact_percent, ratio_and_interval, ratio_text, repeats, shape_text, tested_ratio,
 };
 use crate::styles::paint;
-use crate::text::doubt::{doubt_text, mean_text};
+use crate::text::doubt::{doubt_text, mean_text, tail};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
@@ -21,7 +21,7 @@ use analysis::{
     Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
     UncertainValue,
 };
-use model::values::Better;
+use model::values::{Better, Estimand};
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::{DecisionRule, Plan, Role};
 
@@ -239,7 +239,9 @@ pub(crate) fn sentences(paired: &PairedTest, judgement: &Judgement, plan: &Plan)
         out.push(format!("the later run of a pair took {change} {which}{time}; corrected for"));
     }
     let is_different = matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
-    out.extend((!is_different).then(|| smallest_visible(paired)));
+    // Without any scatter it is nothing that can be named.
+    let is_known = !is_different && paired.smallest_visible > 0.0;
+    out.extend(is_known.then(|| smallest_visible(paired)));
     out
 }
 
@@ -274,14 +276,18 @@ fn meaning(paired: &PairedTest, judgement: &Judgement, plan: &Plan) -> String {
             format!("{word}, but by less than the {margin} that counts as the same")
         }
         Verdict::Slower | Verdict::Faster => quantity.change(judgement.shown(paired).ratio),
-        Verdict::Same => format!(
-            "the same {} within {margin}; a slow tail of {} of the runs would have shown",
-            part(paired.statistic, quantity),
-            percent(paired.hidden_tail)
-        ),
+        Verdict::Same => {
+            let what = part(paired.statistic, quantity);
+            // These two leave the tail out on purpose.
+            let shown = match plan.policy.estimand {
+                Estimand::Typical | Estimand::Floor => String::new(),
+                _ => format!("; {} would have shown", tail(paired, quantity)),
+            };
+            format!("the same {what} within {margin}{shown}")
+        }
         Verdict::Undecided if let Some(doubt) = paired.doubt => {
             let what = part(paired.statistic, quantity);
-            format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired))
+            format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired, plan))
         }
         Verdict::Undecided => to_decide(paired, plan),
     }

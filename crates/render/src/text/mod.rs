@@ -216,7 +216,8 @@ fn visible(out: &mut String, page: &SummaryContext<'_>) {
     let open = page.judged.pairs().filter(|(_, judgement)| is_open(judgement));
     let tests = open.filter_map(|(found, _)| found.evidence.test().ok());
     let visible = tests.map(|paired| paired.smallest_visible);
-    let visible: Vec<f64> = visible.filter(|visible| visible.is_finite()).collect();
+    let visible: Vec<f64> =
+        visible.filter(|visible| visible.is_finite() && *visible > 0.0).collect();
     let Some(least) = visible.iter().copied().reduce(f64::min) else { return };
     let most = visible.iter().copied().fold(least, f64::max);
     let (least, most) = (percent(least), percent(most));

@@ -272,3 +272,10 @@ fn benchmarks_without_a_verdict_have_the_fewest_and_most_pairs() {
     let expected = "a verdict needs 3 counts of each that agree, or 8; there are 2";
     assert_eq!(no_tests(&[few(2)], &plan), expected);
 }
+
+#[test]
+fn without_scatter_no_difference_is_the_smallest() {
+    let exact = PairedTest { smallest_visible: 0.0, ..paired(1.0, 1.0, 1.0) };
+    let text = show_comparison(Evidence::Paired(exact));
+    assert!(text.contains("the same floor") && !text.contains("a difference of"), "{text}");
+}
