@@ -146,7 +146,7 @@ fn row(
 ) -> SeriesRow {
     let (newest, entry) = (series.values.last(), series.entries.last());
     let newest = newest.copied().unwrap_or(f64::NAN);
-    let err = entry.and_then(|entry| entry.result.t0_err);
+    let err = entry.and_then(|entry| entry.result.level().1);
     let err = err.filter(|_| site.estimate == Estimate::T0);
     let card = last.map(|changed| card(changed, place));
     let time_s = last.map(|changed| series.time_s(changed.change.at));

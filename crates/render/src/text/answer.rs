@@ -9,7 +9,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::times_text;
 use crate::t0;
 use crate::text::comparison::{margin, no_test};
-use crate::text::doubt::slow_text;
+use crate::text::doubt::{on_average, slow_text};
 use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
@@ -194,8 +194,9 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
         SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
         SameDoubt::HiddenTail => format!("there may be rare {slow_runs} runs"),
         SameDoubt::MeanDiffers => {
-            let mean = shown_value(paired.mean_ratio.ratio, plan.policy.better);
-            format!("on average {new} {}{slow}", quantity.times(&times_text(mean)))
+            let better = plan.policy.better;
+            let mean = times_text(shown_value(paired.mean_ratio.ratio, better));
+            format!("{} {new} {}{slow}", on_average(better), quantity.times(&mean))
         }
         SameDoubt::TailDiffers => {
             format!("{new} and {old} do not have the same {slow_runs} runs{slow}")

@@ -12,7 +12,7 @@ use crate::text::{SummaryContext, arms, ranked, rate};
 use crate::units::{DisplayUnit, counted, counts_in_words, unit_in_record};
 use crate::{t0, table, uncertain};
 use analysis::convert::of_record::imported;
-use analysis::suite::is_mixed;
+use analysis::suite::{is_mixed, plan_of_arm};
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{ArmSummary, Comparison, NoTest, geometric_mean};
 use model::spec::convert::TableStyle;
@@ -146,11 +146,9 @@ pub(super) fn details(out: &mut String, page: &SummaryContext<'_>) {
     for (found, judgement) in page.judged.pairs() {
         if let Some(numbers) = numbers_line(&found.evidence, judgement) {
             let label = &page.analysis.arms[found.arm].label;
-            let doubt = found
-                .evidence
-                .test()
-                .ok()
-                .and_then(|it| Some(doubt_text(it.doubt?, it, page.plan)));
+            let plan = plan_of_arm(page.judged.record, found.arm);
+            let test = found.evidence.test().ok();
+            let doubt = test.and_then(|it| Some(doubt_text(it.doubt?, it, plan)));
             let doubt = doubt.map_or_else(String::new, |it| format!("; {it}"));
             let text = format!("{}: {label}: {numbers}{doubt}", compared_name(page, found));
             wrap(out, "", 6, &text);

@@ -7,6 +7,7 @@ use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{PairedTest, SameDoubt, SlowRuns, StatisticName};
+use model::values::Better;
 use record::plan::Plan;
 
 /// The reason against "the same".
@@ -24,12 +25,18 @@ pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> 
             )
         }
         SameDoubt::MeanDiffers => {
-            let mean = shown_value(paired.mean_ratio.ratio, plan.policy.better);
-            format!("{} on average{slow}", quantity.change(mean))
+            let better = plan.policy.better;
+            let mean = quantity.change(shown_value(paired.mean_ratio.ratio, better));
+            format!("{mean} {}{slow}", on_average(better))
         }
         SameDoubt::TailDiffers => format!("not the same tail{slow}"),
         SameDoubt::MeanUnknown => "too little is known of the mean".into(),
     }
+}
+
+/// The mean that is compared: costs are the inverse of values of which more is better.
+pub(super) fn on_average(better: Better) -> &'static str {
+    if better.is_lower() { "on average" } else { "in the harmonic mean" }
 }
 
 /// `a slow tail of 7.4 % of the runs`, the largest that a session can miss.
@@ -56,7 +63,6 @@ pub(super) fn mean_text(paired: &PairedTest, judgement: &Judgement) -> Option<St
     let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
     let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
     let is_other = paired.statistic != StatisticName::Mean && (is_about_same || !is_typical);
-    // The costs are the inverse of such values, and their mean is that of the harmonic means.
     let name = if judgement.better.is_lower() { "mean" } else { "harmonic mean" };
     is_other.then(|| format!("{name} {}", ratio_and_interval(mean)))
 }
@@ -67,7 +73,7 @@ mod tests {
     use crate::fixture::paired;
     use analysis::RatioInterval;
     use analysis::verdict::undecided;
-    use model::values::{Better, DecideOn, ValueUnit};
+    use model::values::{DecideOn, ValueUnit};
     use record::fixture::record;
 
     #[test]
@@ -80,7 +86,7 @@ mod tests {
         let slow_runs = Some(SlowRuns { is_candidate: true, share: 0.1, factor: 3.0 });
         let paired = PairedTest { doubt, mean_ratio, slow_runs, ..paired(1.0, 0.999, 1.001) };
         let text = |doubt| doubt_text(doubt, &paired, &plan);
-        assert_eq!(text(SameDoubt::MeanDiffers), "gives a value 20 % lower on average");
+        assert_eq!(text(SameDoubt::MeanDiffers), "gives a value 20 % lower in the harmonic mean");
         assert!(text(SameDoubt::HiddenTail).starts_with("a bad tail of 7.4 % of the runs"));
         assert_eq!(text(SameDoubt::TailDiffers), "not the same tail");
         let mean = mean_text(&paired, &undecided(&plan.policy)).unwrap();

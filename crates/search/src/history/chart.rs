@@ -40,7 +40,7 @@ pub struct Sparkline {
 /// The chart of a series. Only the noise-free time has an error.
 pub fn chart(series: &Series, estimate: Estimate) -> HistoryChart<'_> {
     let entries = &series.entries;
-    let err = |entry: &StoredResult| entry.result.t0_err.filter(|_| estimate == Estimate::T0);
+    let err = |entry: &StoredResult| entry.result.level().1.filter(|_| estimate == Estimate::T0);
     HistoryChart {
         is_by_commit: series.is_by_commit,
         record: entries.iter().map(|entry| entry.record).collect(),

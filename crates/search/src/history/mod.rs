@@ -64,6 +64,15 @@ impl BenchmarkResult {
     pub fn is_time(&self) -> bool {
         self.unit == "ns" && self.better().is_lower()
     }
+
+    /// The level with its error: the t0 of a time, and else the median. In place of that, older versions stored the
+    /// lowest value.
+    pub fn level(&self) -> (f64, Option<f64>) {
+        match self.is_time() || self.t0 == self.median {
+            true => (self.t0, self.t0_err),
+            false => (self.median, None),
+        }
+    }
 }
 
 /// Origin of a record: machine, time and surroundings.

@@ -10,11 +10,10 @@ use model::values::{Better, Estimate};
 
 pub use analysis::LEVEL_MIN;
 
-/// The level of what is no time is its median: in place of t0, older versions stored its lowest value.
 fn value(entry: &StoredResult, estimate: Estimate) -> f64 {
     match estimate {
-        Estimate::T0 if entry.result.is_time() => entry.result.t0,
-        Estimate::T0 | Estimate::Median => entry.result.median,
+        Estimate::T0 => entry.result.level().0,
+        Estimate::Median => entry.result.median,
         Estimate::Mean => entry.result.mean,
     }
 }
