@@ -9,9 +9,11 @@ use crate::text::{margin, no_test};
 use crate::uncertain;
 use crate::units::unit_of_arm;
 use analysis::ceilings::worst;
+use analysis::suite::plan_of_arm;
 use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
 use analysis::{CeilingAnswer, Evidence};
 use model::values::{Better, Ceiling, FailOn};
+use record::Record;
 use record::plan::Plan;
 use stats::Interval;
 
@@ -40,7 +42,7 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
             n => format!(" (the largest of {n})"),
         };
         let word = word(worst.answer);
-        let about = at_most(worst, ceiling, plan);
+        let about = at_most(worst, ceiling, judged.record);
         text += &log_line(&format!("gate: {word}: {name}{of} {about}, exit code {code}"));
     }
     text
@@ -55,11 +57,12 @@ fn word(answer: GateAnswer) -> &'static str {
 }
 
 /// The interval of a value, relative to the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
-pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, plan: &Plan) -> String {
-    let arm = &plan.arms[answer.arm];
+pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, record: &Record) -> String {
+    let arm = &record.header.plan.arms[answer.arm];
+    let unit_for = |value| unit_of_arm(plan_of_arm(record, answer.arm), arm, value);
     let Interval { lo, hi } = answer.interval;
     let text = |value: f64| {
-        let unit = unit_of_arm(plan, arm, value);
+        let unit = unit_for(value);
         let shown = |digits: i32| uncertain::significant(value / unit.size, digits);
         // Enough digits to show the side of the ceiling truthfully.
         let is_true = |digits: &i32| {
@@ -76,7 +79,7 @@ pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, plan: &Plan) -> String 
         (true, false) => format!("{verb} at least {}", text(lo)),
         (false, false) => return "has too few runs for an error".into(),
     };
-    let unit = unit_of_arm(plan, arm, ceiling.value);
+    let unit = unit_for(ceiling.value);
     let most = unit.label(&uncertain::trimmed(ceiling.value / unit.size, 6));
     match answer.answer {
         GateAnswer::Fail => format!("{range}, all of it above {most}"),
@@ -185,7 +188,9 @@ mod tests {
     use super::*;
     use crate::fixture::{analysis, compare, judgements, paired};
     use analysis::{PairedTest, RatioInterval};
-    use record::fixture::record;
+    use model::spec::RunSpec;
+    use model::values::{DecideOn, ValueUnit};
+    use record::fixture::{from_spec, record};
 
     /// With `--runs` there is no budget that could be longer.
     #[test]
@@ -201,5 +206,20 @@ mod tests {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let expected = "but its mean has no upper limit yet, exit code 3; more runs may decide";
         assert!(text.ends_with(expected), "{text}");
+    }
+
+    /// The joined plan of a suite names no quantity.
+    #[test]
+    fn a_ceiling_has_the_unit_of_what_decides_in_its_benchmark() {
+        let mut spec = RunSpec { commands: vec!["a".into()], ..RunSpec::default() };
+        let value = &mut spec.process.execution.value;
+        (value.value, value.value_unit) = (Some("x".into()), Some("req/s".into()));
+        let mut suite = from_spec(spec.clone());
+        spec.judgement.decide_on = Some(DecideOn::Faults);
+        suite.parts.push(from_spec(spec));
+        let (answer, interval) = (GateAnswer::Pass, Interval { lo: 3.0, hi: 5.0 });
+        let ceiling = Ceiling { value: 9.0, unit: ValueUnit::Count };
+        let text = at_most(&CeilingAnswer { arm: 0, answer, interval }, ceiling, &suite);
+        assert_eq!(text, "has 3.00 to 5.00, none of it above 9");
     }
 }

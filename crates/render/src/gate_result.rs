@@ -14,10 +14,12 @@ use crate::t0;
 use crate::text::no_tests;
 use crate::uncertain;
 use crate::units::{counted, counts_in_words, percent, unit_of_arm};
+use analysis::suite::plan_of_arm;
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict, worst_of};
 use analysis::work::{DecidedBy, WorkCounted, answer};
 use analysis::{ComparedTimes, Comparison, against_ceiling};
 use model::values::{DecideOn, FailOn, exit_code};
+use record::Record;
 use record::plan::Plan;
 
 /// The result of a gate.
@@ -96,8 +98,8 @@ impl<'a> GateResult<'a> {
     pub fn rows(&self) -> Vec<GateRow> {
         let of_session = |judged: Judged<'_>| {
             let times = ComparedTimes::of(judged.analysis, judged.judgements);
-            let plan = &judged.record.header.plan;
-            let row = |(comparison, judgement)| self.row(plan, &times, comparison, judgement);
+            let row =
+                |(comparison, judgement)| self.row(judged.record, &times, comparison, judgement);
             judged.pairs().map(row).collect()
         };
         let mut rows: Vec<GateRow> = self.measured.map(of_session).unwrap_or_default();
@@ -113,11 +115,12 @@ impl<'a> GateResult<'a> {
 
     fn row(
         &self,
-        plan: &Plan,
+        record: &Record,
         times: &ComparedTimes,
         comparison: &Comparison,
         judgement: &Judgement,
     ) -> GateRow {
+        let plan = &record.header.plan;
         let name = plan.arms[comparison.arm].benchmark.clone().unwrap_or_default();
         let test = comparison.evidence.test();
         let paired = test.ok();
@@ -139,7 +142,7 @@ impl<'a> GateResult<'a> {
         };
         let value = |arm: usize| {
             let time = times.get(arm)?;
-            let unit = unit_of_arm(plan, &plan.arms[arm], time.value);
+            let unit = unit_of_arm(plan_of_arm(record, arm), &plan.arms[arm], time.value);
             Some(unit.label(&t0::beside_ratio(unit, time)))
         };
         let [base, head] =
@@ -177,7 +180,7 @@ impl<'a> GateResult<'a> {
         let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
         let answers = against_ceiling(plan, &judged.analysis.arms, ceiling).ok()?;
         let answer = answers.into_iter().find(|it| it.arm == arm)?;
-        Some((answer.answer, at_most(&answer, ceiling, plan)))
+        Some((answer.answer, at_most(&answer, ceiling, judged.record)))
     }
 
     /// The meaning of a row. A row's own meaning is for undecided times.
