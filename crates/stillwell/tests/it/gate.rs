@@ -114,7 +114,7 @@ fn a_slowdown_within_the_limit_passes() {
 #[test]
 fn too_little_time_is_no_verdict() {
     let bench = builds(1001);
-    gate(&bench, &["--budget", "50ms"]).ends_with(3);
+    gate(&bench, &["--budget", "50ms", "--timeout", "1min"]).ends_with(3);
     assert!(bench.read("c.md").starts_with("### Benchmarks: not decided\n"));
     assert!(bench.read("j.xml").contains("<skipped message="));
 }
@@ -170,7 +170,7 @@ fn builds_that_are_the_same_are_not_measured() {
 #[test]
 fn scripts_that_are_the_same_are_measured() {
     let bench = builds(1000);
-    gate(&bench, &["--budget", "50ms"]).ends_with(3);
+    gate(&bench, &["--budget", "50ms", "--timeout", "1min"]).ends_with(3);
     assert_eq!(json(&bench)["same"], serde_json::json!([]));
 }
 
