@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::arm_values::sessions;
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
 use crate::single::Analysis;
@@ -62,11 +63,11 @@ impl Disturbance {
     }
 }
 
-/// The name of what decides in a record, or in a part of it, if that is no time of its runs. It has no t0 that time
-/// could be lost above.
+/// The quantity that decides in a record or in one of its benchmarks, if it is not a time. It has no t0, so no time can
+/// be lost above it.
 pub fn other_quantity(record: &Record) -> Option<String> {
-    let mut plans = record.parts.iter().map(|part| &part.header.plan).chain([&record.header.plan]);
-    plans.find_map(|plan| {
+    sessions(record).into_iter().find_map(|(_, session)| {
+        let plan = &session.header.plan;
         let other = plan.policy.decide_on.filter(|it| it.clock().is_none());
         let memory = plan.workers.as_ref().filter(|it| it.headline.clock().is_none());
         other.map(DecideOn::name).or_else(|| memory.map(|_| "memory".to_owned()))

@@ -205,12 +205,14 @@ pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convert::of_record;
     use crate::ledger::record_ledger;
-    use crate::{Disturbance, analyse, check_record, estimators};
+    use crate::{Disturbance, analyse, check_record, estimators, other_quantity};
     use model::values::metric::Metric;
-    use model::values::{Better, Clock, DecideOn};
+    use model::values::{Better, Clock, DecideOn, ValueUnit};
     use record::Row;
     use record::fixture::record;
+    use record::plan::{ValueReader, ValueRule, ValueSource};
 
     /// A benchmark of 24 runs, `lost_us` of each in the run queue.
     fn benchmark(compared: Compared, lost_us: u64) -> Record {
@@ -288,5 +290,36 @@ mod tests {
         let disturbance = Disturbance::of(&found).unwrap();
         assert_eq!(disturbance.shared_core_share, Some(0.25));
         assert!(!disturbance.sources.is_empty());
+    }
+
+    /// The joined plan says that values decide if quantities differ, which is true of no benchmark.
+    #[test]
+    fn a_quantity_is_that_of_a_benchmark() {
+        let on = |clock| Compared { clock, decide_on: None, better: Better::Lower };
+        let times = vec![benchmark(on(Clock::Wall), 10), benchmark(on(Clock::Cpu), 10)];
+        let whole = merge(Path::new("suite"), 1, times).unwrap();
+        assert!(is_mixed(&whole));
+        assert_eq!(other_quantity(&whole), None);
+        assert_eq!(other_quantity(&suite()).as_deref(), Some("value"));
+        let rate = Compared {
+            decide_on: Some(DecideOn::Value),
+            better: Better::Higher,
+            ..on(Clock::Wall)
+        };
+        let mut parts = vec![benchmark(on(Clock::Wall), 10), benchmark(rate, 10)];
+        for part in &mut parts {
+            let source = ValueSource::File("x".into());
+            let reader = ValueReader::Pointer("/x".into());
+            let unit = Some("req/s".into());
+            let rule = ValueRule { reader, source, unit, scale: 1.0, better: Better::Higher };
+            for arm in &mut part.header.plan.arms {
+                (arm.unit, arm.value) = (ValueUnit::Count, Some(rule.clone()));
+            }
+        }
+        parts[0].header.plan.policy.decide_on = Some(DecideOn::Faults);
+        let whole = merge(Path::new("suite"), 1, parts).unwrap();
+        let of_arm = |arm| (of_record::unit_name(&whole, arm), of_record::better(&whole, arm));
+        assert_eq!(of_arm(0), ("count".into(), Better::Lower));
+        assert_eq!(of_arm(2), ("req/s".into(), Better::Higher));
     }
 }

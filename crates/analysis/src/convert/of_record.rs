@@ -9,6 +9,7 @@ use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 
 use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
+use crate::suite::plan_of_arm;
 use model::values::{Better, DecideOn, MemoryPolicy, Order, ValueUnit};
 use record::plan::{Arm, Plan, ProcessPlan, Role, ValueRule};
 use record::{Event, ImportedBenchmark, Record};
@@ -68,29 +69,29 @@ pub fn name(record: &Record, arm: usize) -> String {
 
 /// The unit of an arm's values.
 pub fn unit(record: &Record, arm: usize) -> ResultUnit {
-    let plan = &record.header.plan;
+    let this = &record.header.plan.arms[arm];
     let name = || imported(record, arm)?.unit_name.clone();
-    match plan.arms[arm].unit {
+    match this.unit {
         ValueUnit::Time => ResultUnit::Time,
         ValueUnit::Bytes => ResultUnit::Bytes,
         ValueUnit::Count => match name() {
             Some(name) => ResultUnit::Other(name),
-            None => own_unit(plan, &plan.arms[arm]).unwrap_or(ResultUnit::Count),
+            None => own_unit(plan_of_arm(record, arm), this).unwrap_or(ResultUnit::Count),
         },
     }
 }
 
 /// The text of an arm's unit, which the user may have named.
 pub fn unit_name(record: &Record, arm: usize) -> String {
-    let plan = &record.header.plan;
-    let own = deciding_value(plan, &plan.arms[arm]).and_then(ValueRule::own_unit);
+    let this = &record.header.plan.arms[arm];
+    let own = deciding_value(plan_of_arm(record, arm), this).and_then(ValueRule::own_unit);
     own.map_or_else(|| unit(record, arm).name().to_owned(), str::to_owned)
 }
 
 /// The direction in which an arm's quantity is better. Other programs only name the unit.
 pub fn better(record: &Record, arm: usize) -> Better {
-    let plan = &record.header.plan;
-    let of_value = deciding_value(plan, &plan.arms[arm]).map(|rule| rule.better);
+    let plan = plan_of_arm(record, arm);
+    let of_value = deciding_value(plan, &record.header.plan.arms[arm]).map(|rule| rule.better);
     match unit(record, arm).more_is_better() {
         true => Better::Higher,
         false => of_value.unwrap_or(plan.policy.better),
@@ -111,13 +112,10 @@ pub fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
     arm.value.as_ref().filter(|_| decides)
 }
 
-/// The first candidate of whose value more is better, but whose results do not say so.
+/// The first candidate whose higher values are better, but whose unit does not say so.
 pub fn without_direction(record: &Record) -> Option<usize> {
-    let plan = &record.header.plan;
-    let is_higher =
-        |arm: &Arm| deciding_value(plan, arm).is_some_and(|rule| !rule.better.is_lower());
-    let mut higher = plan.candidates().filter(|(_, arm)| is_higher(arm)).map(|(at, _)| at);
-    higher.find(|&at| !unit(record, at).more_is_better())
+    let mut candidates = record.header.plan.candidates().map(|(at, _)| at);
+    candidates.find(|&at| !better(record, at).is_lower() && !unit(record, at).more_is_better())
 }
 
 /// A benchmark without launches for each arm; `None` for a hidden arm.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::budget::{budget, more_blocks, to_decide};
 use crate::remedies::Audience;
+use analysis::suite::plan_of_arm;
 use analysis::verdict::{Judged, Verdict};
 use analysis::{DecisionEstimate, other_quantity};
 use model::spec::run::ValueOptions;
@@ -139,7 +140,7 @@ pub fn measure_tuned(command: Vec<String>) -> NextAction {
     NextAction { action: ActionKind::Tune, why, command, cost_s: None }
 }
 
-/// Measures both commands in one session, with these options. Without options `run` cannot measure them.
+/// Measures both commands in one session. `options`: `None` if `run` cannot measure them.
 pub fn measure_together(commands: [&str; 2], options: Option<Vec<String>>) -> NextAction {
     let [old, new] = commands;
     let command = options.filter(|_| old != new).map_or_else(Vec::new, |options| {
@@ -154,11 +155,10 @@ pub fn measure_together(commands: [&str; 2], options: Option<Vec<String>>) -> Ne
     }
 }
 
-/// The options without which `run` would compare another quantity; `None` of what it cannot measure.
-pub(crate) fn quantity_options(record: &Record, arm: usize) -> Option<Vec<String>> {
-    let plan = &record.header.plan;
-    let arm = &plan.arms[arm];
-    match plan.policy.decide_on {
+/// The options with which `run` compares this arm's quantity; `None` if `run` cannot measure it.
+pub(crate) fn quantity_options(record: &Record, arm_index: usize) -> Option<Vec<String>> {
+    let arm = &record.header.plan.arms[arm_index];
+    match plan_of_arm(record, arm_index).policy.decide_on {
         // Benchmarks of other programs are no commands.
         _ if record.header.imported.is_some() && arm.benchmark.is_some() => None,
         None => Some(Vec::new()),
