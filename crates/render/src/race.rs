@@ -147,8 +147,8 @@ impl RacePage<'_> {
                 format!("{best}; {}", quantity.difference("it", &reference, self.shown(size)))
             }
             Some(size) => {
-                let [share, lo, hi] = [size.log, size.lo, size.hi].map(f64::exp_m1);
-                let (_, range) = percent_ends([share, lo, hi]);
+                let RatioInterval { ratio, lo, hi } = self.shown(size);
+                let (_, range) = percent_ends([ratio, lo, hi].map(|ratio| ratio - 1.0));
                 format!("{best}; it was not shown to differ from {reference} ({range})")
             }
             None => best,
