@@ -230,8 +230,8 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
 fn leave_limits_out(entries: &mut Vec<StoredResult>) {
     let n_before = entries.len();
     let series = |entry: &StoredResult| {
-        let BenchmarkResult { benchmark, arm, .. } = &entry.result;
-        (benchmark.clone(), arm.clone(), entry.origin.machine.clone())
+        let BenchmarkResult { benchmark, arm, unit, .. } = &entry.result;
+        (benchmark.clone(), arm.clone(), unit.clone(), entry.origin.machine.clone())
     };
     // What is no time is compared by its median.
     let is_limit = |entry: &StoredResult| entry.result.t0_is_limit && entry.result.is_time();
