@@ -26,6 +26,17 @@ pub enum Unmeasured {
     Failed(Error),
 }
 
+impl Unmeasured {
+    /// The error of a verb that cannot go on.
+    pub fn into_error(self) -> Error {
+        match self {
+            Self::Program(_, why) => Error::msg(why),
+            Self::Interrupted => ErrorCode::Interrupted.error("interrupted".into()),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
 impl From<Error> for Unmeasured {
     fn from(error: Error) -> Self {
         Self::Failed(error)

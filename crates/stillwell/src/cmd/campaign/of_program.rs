@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::cmd::bench;
 use crate::cmd::campaign::folder::CampaignOptions;
@@ -15,7 +15,6 @@ use model::spec::BenchVerb;
 use model::values::TimeSpan;
 use record::plan::programs::{ProgramBenchmark, names, programs};
 use record::plan::{Arm, Terms, across};
-use render::document::ErrorCode;
 use search::campaign::Program;
 
 /// The deciding benchmarks, as the original program lists them; none without `--program`. Errors: the program cannot be
@@ -29,12 +28,8 @@ pub(super) fn benchmarks(
         return Ok(Vec::new());
     }
     let measurer = CampaignMeasurer::new(options, place, 0);
-    match measurer.build("beginning", original) {
-        Ok(runnable) => names(&options.new.only, &[runnable.listed]),
-        Err(Unmeasured::Program(_, why)) => bail!("{why}"),
-        Err(Unmeasured::Interrupted) => Err(ErrorCode::Interrupted.error("interrupted".into())),
-        Err(Unmeasured::Failed(error)) => Err(error),
-    }
+    let runnable = measurer.build("beginning", original).map_err(Unmeasured::into_error)?;
+    names(&options.new.only, &[runnable.listed])
 }
 
 impl CampaignMeasurer<'_> {

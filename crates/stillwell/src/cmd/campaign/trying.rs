@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use stats::online::level_of_each;
 
 use crate::cmd::campaign::HELD_BACK;
@@ -285,10 +285,8 @@ pub(super) fn built(
     name: &str,
     program: &Program,
 ) -> Result<Runnable> {
-    match measurer.build(name, program) {
-        Ok(runnable) => Ok(runnable),
-        Err(Unmeasured::Program(_, why)) => bail!("the {name} program cannot be built: {why}"),
-        Err(Unmeasured::Interrupted) => Err(ErrorCode::Interrupted.error("interrupted".into())),
-        Err(Unmeasured::Failed(error)) => Err(error),
-    }
+    measurer.build(name, program).map_err(|why| match why {
+        Unmeasured::Program(_, why) => anyhow!("the {name} program cannot be built: {why}"),
+        why => why.into_error(),
+    })
 }

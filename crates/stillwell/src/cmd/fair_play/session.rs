@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use host::sys::own_path;
-use host::user_files::{open_to_write, replace};
+use host::user_files::{no_temporary, open_to_write, replace};
 use measure::digest::{digest, digest_of_file};
 use measure::fresh::{make_fresh, place_of_copies};
 use model::spec::{FairPlayOptions, RunSpec};
@@ -90,10 +90,7 @@ impl FairPlay {
         let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
         // A name that a program in search of benchmarks does not recognize.
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&place);
-        let folder = folder.with_context(|| {
-            let place = place.display();
-            format!("cannot make a directory in {place}; TMPDIR can name another place")
-        })?;
+        let folder = folder.with_context(no_temporary)?;
         let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
         let (mut words, mut period) = (Vec::new(), 1);
         if let Some(inputs) = &inputs {

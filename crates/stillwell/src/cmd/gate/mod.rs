@@ -61,8 +61,10 @@ pub fn gate(verb: &GateVerb) -> Result<u8> {
     let (trees, mut changes) = match trees_and_changes {
         Err(error) => {
             // A reader of the comment alone learns the reason.
-            let written = write_error(verb, &error);
-            return write_all([Err(error), written]).map(|()| exit_code::ERROR);
+            if let Err(unwritten) = write_error(verb, &error) {
+                terminal::say(in_words(&unwritten));
+            }
+            return Err(error);
         }
         Ok(trees_and_changes) => trees_and_changes,
     };
