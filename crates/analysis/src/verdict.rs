@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{
-    Analysis, Comparison, NoTest, PairedDecision, PairedTest, RatioInterval, UncertainValue,
-};
+use crate::{Analysis, Comparison, NoTest, PairedDecision, PairedTest, RatioInterval};
 use model::values::{Better, Estimand, FailOn, exit_code};
 use record::Record;
 use record::plan::DecisionRule;
@@ -167,11 +165,6 @@ impl Judgement {
     /// The interval to show. If higher values are better, it is the inverse of the costs' interval.
     pub fn shown(&self, paired: &PairedTest) -> RatioInterval {
         self.interval.unwrap_or(paired.ratio).of_values(self.better)
-    }
-
-    /// The ratio to show without a test, likewise.
-    pub fn shown_estimate(&self, of_costs: UncertainValue) -> UncertainValue {
-        of_costs.of_values(self.better)
     }
 
     /// Whether the slowdown exceeds this limit of the ratio.

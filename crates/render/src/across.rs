@@ -121,7 +121,7 @@ fn answer(out: &mut String, pair: &ArmPair<'_>, new: &Record, styles: &Styles) {
     let name = shorten(&new.header.plan.full_label(pair.new.arm), NAME_MAX);
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
-            let ratio = pair.judgement.shown_estimate(*ratio);
+            let ratio = ratio.of_values(pair.judgement.better);
             let times =
                 format!("{}{}", bound_word(bound(pair)), ratio_text(ratio.value, ratio.err));
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };

@@ -76,7 +76,7 @@ impl ExportMetric {
         Some(self.column(arm)?.unit)
     }
 
-    /// Whether an arm's values are those of an import or a worker.
+    /// Whether an import or a worker has the values of an arm.
     pub(super) fn is_own(&self, arm: usize) -> bool {
         self.column(arm).is_some_and(|column| column.is_own)
     }
@@ -93,7 +93,7 @@ impl ExportMetric {
         Some((base - self.subtracted) / unit.size)
     }
 
-    /// The summary of one arm's runs, of an import's or a worker's values; `None` if none has this metric.
+    /// The summary of an arm's values; `None` if it has none of this metric.
     pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
         let ExportColumn { unit, is_own } = self.column(arm.arm)?;
         let summary = match is_own {
@@ -138,7 +138,7 @@ fn exported_unit(kind: ValueUnit) -> ExportUnit {
     ExportUnit { name, symbol, size }
 }
 
-/// A unit that is none of time or memory.
+/// A unit of neither time nor memory.
 fn named_unit(name: &str) -> ExportUnit {
     let name = kept(name);
     ExportUnit { name: Some(name), symbol: name, size: 1.0 }
@@ -276,7 +276,7 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
             let shown = judgement.shown(paired);
             Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
         }
-        Evidence::Unpaired { ratio, .. } => Some(judgement.shown_estimate(*ratio)),
+        Evidence::Unpaired { ratio, .. } => Some(ratio.of_values(judgement.better)),
         Evidence::None { .. } => None,
     }
 }

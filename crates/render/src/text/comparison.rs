@@ -53,7 +53,7 @@ pub(crate) fn comparison(
         }
         Evidence::Unpaired { ratio, because, past } => {
             head(&mut out, heading, "NO VERDICT", styles.attention);
-            wrap_after(&mut out, &estimate(judgement.shown_estimate(*ratio)));
+            wrap_after(&mut out, &estimate(ratio.of_values(judgement.better)));
             if let Some(past) = past.map(|past| past.of_values(judgement.better)) {
                 wrap_at(&mut out, INDENT, &place_among(&past, quantity));
                 if let Some(change) = past.change {
@@ -75,7 +75,7 @@ pub(crate) fn comparison(
 pub(crate) fn numbers_line(evidence: &Evidence, judgement: &Judgement) -> Option<String> {
     match evidence {
         Evidence::Paired(paired) => Some(numbers(paired, judgement.shown(paired))),
-        Evidence::Unpaired { ratio, .. } => Some(estimate(judgement.shown_estimate(*ratio))),
+        Evidence::Unpaired { ratio, .. } => Some(estimate(ratio.of_values(judgement.better))),
         Evidence::None { .. } => None,
     }
 }
@@ -239,7 +239,7 @@ pub(crate) fn sentences(paired: &PairedTest, judgement: &Judgement, plan: &Plan)
         out.push(format!("the later run of a pair took {change} {which}{time}; corrected for"));
     }
     let is_different = matches!(judgement.verdict, Verdict::Slower | Verdict::Faster);
-    // Without any scatter it is nothing that can be named.
+    // Without scatter it is 0, which says nothing.
     let is_known = !is_different && paired.smallest_visible > 0.0;
     out.extend(is_known.then(|| smallest_visible(paired)));
     out

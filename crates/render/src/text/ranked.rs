@@ -99,7 +99,7 @@ pub(crate) fn ratio_and_word(
             (ratio, word + &small)
         }
         Evidence::Unpaired { ratio, .. } => {
-            let ratio = judgement.shown_estimate(*ratio);
+            let ratio = ratio.of_values(judgement.better);
             (format!("about {}", uncertain::significant(ratio.value, 3)), "no verdict".into())
         }
         Evidence::None { because: NoTest::UnfitNumbers } => (String::new(), "no ratio".into()),
