@@ -144,9 +144,10 @@ fn sentence(attempt: &Attempt, facts: &CampaignFacts) -> String {
             let mean = |it: Gain| size_of(it.mean, it.mean_lo.zip(it.mean_hi), facts.quantity);
             let mean = end.confirmation.map(mean);
             format!(
-                "rejected: it is {} typically, and {} on average.",
+                "rejected: it is {} typically, and {} {}.",
                 size(end.confirmation),
-                mean.unwrap_or_default()
+                mean.unwrap_or_default(),
+                facts.quantity.on_average()
             )
         }
         AnswerReason::Unfair { .. } => "rejected: its runs are not fair.".into(),
@@ -238,7 +239,7 @@ fn row(campaign: &Campaign, attempt: &Attempt, facts: &CampaignFacts) -> [String
         AnswerReason::OutOfReach => format!("{} is out of reach", percent(facts.aim)),
         AnswerReason::NotConfirmed => "not confirmed".into(),
         AnswerReason::SlowerOnAverage => {
-            format!("{} on average", facts.quantity.judged_in_lists()[0])
+            format!("{} {}", facts.quantity.judged_in_lists()[0], facts.quantity.on_average())
         }
         AnswerReason::Unfair { .. } => "not fair".into(),
         AnswerReason::Failed { .. } => "fails".into(),

@@ -252,9 +252,9 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
     if record.torn_bytes > 0 {
         out.push_str("the last line of the record was cut off; it is left out\n");
     }
-    let suites = record.parts.iter().filter_map(|part| part.header.plan.suite.as_ref());
+    let mut suites = record.parts.iter().filter_map(|part| part.header.plan.suite.as_ref());
     // A gate names them itself.
-    if !record.not_begun.is_empty() && !suites.into_iter().any(|suite| suite.is_gate) {
+    if !record.not_begun.is_empty() && !suites.any(|suite| suite.is_gate) {
         let names: Vec<String> = record.not_begun.iter().map(|name| one_line(name)).collect();
         wrap(out, "not begun: ", 6, &names.join(", "));
     }

@@ -7,9 +7,8 @@ use crate::quantity::QuantityWords;
 use crate::ratios::{exact_text, ratio_and_interval, repeats};
 use crate::text::{margin, no_test};
 use crate::uncertain;
-use crate::units::unit_of_arm;
+use crate::units::unit_in_record;
 use analysis::ceilings::worst;
-use analysis::suite::plan_of_arm;
 use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
 use analysis::{CeilingAnswer, Evidence};
 use model::values::{Better, Ceiling, FailOn};
@@ -59,7 +58,7 @@ fn word(answer: GateAnswer) -> &'static str {
 /// The interval of a value, relative to the ceiling: `takes 21.2 to 21.4 ms, all of it above 20ms`.
 pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, record: &Record) -> String {
     let arm = &record.header.plan.arms[answer.arm];
-    let unit_for = |value| unit_of_arm(plan_of_arm(record, answer.arm), arm, value);
+    let unit_for = |value| unit_in_record(record, answer.arm, value);
     let Interval { lo, hi } = answer.interval;
     let text = |value: f64| {
         let unit = unit_for(value);

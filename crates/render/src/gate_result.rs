@@ -13,8 +13,7 @@ use crate::quantity::QuantityWords;
 use crate::t0;
 use crate::text::no_tests;
 use crate::uncertain;
-use crate::units::{counted, counts_in_words, percent, unit_of_arm};
-use analysis::suite::plan_of_arm;
+use crate::units::{counted, counts_in_words, percent, unit_in_record};
 use analysis::verdict::{GateAnswer, Judged, Judgement, Verdict, worst_of};
 use analysis::work::{DecidedBy, WorkCounted, answer};
 use analysis::{ComparedTimes, Comparison, against_ceiling};
@@ -142,7 +141,7 @@ impl<'a> GateResult<'a> {
         };
         let value = |arm: usize| {
             let time = times.get(arm)?;
-            let unit = unit_of_arm(plan_of_arm(record, arm), &plan.arms[arm], time.value);
+            let unit = unit_in_record(record, arm, time.value);
             Some(unit.label(&t0::beside_ratio(unit, time)))
         };
         let [base, head] =

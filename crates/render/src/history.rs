@@ -125,7 +125,6 @@ fn row(series: &Series, at: usize, day: fn(i64) -> String) -> Vec<String> {
     let change = series.changes.iter().find(|change| change.at == at);
     let entry = &series.entries[at];
     let result = &entry.result;
-    let (level, err) = result.level();
     vec![
         entry.record.to_string(),
         day(entry.origin.measured_s),
@@ -133,7 +132,7 @@ fn row(series: &Series, at: usize, day: fn(i64) -> String) -> Vec<String> {
         format!(
             "{}{}",
             if result.t0_is_limit { "at most " } else { "" },
-            value(series, level, err)
+            value(series, result.t0, result.t0_err)
         ),
         value(series, result.median, None),
         result.n_runs.to_string(),

@@ -4,10 +4,10 @@ mod steadiness;
 
 use crate::columns::shorten;
 use crate::names::short_label;
-use crate::quantity::{QuantityWords, own_statistic};
+use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
 use crate::{noise, t0, uncertain, units};
-use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, WorkCount};
+use analysis::{Finding, LoneRun, LongSlices, Neighbours, Oddity, WorkCount, compares_times};
 use model::prose::{Prose, prose};
 use model::values::Clock;
 use record::ShortSlice;
@@ -91,8 +91,8 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     }
 }
 
-/// Whether runs that do not count can only have failed. Such a run ends the session. Others had no value to compare,
-/// because no exit status is a failure, or because the kernel did not count what decides.
+/// Whether a run is rejected only if it failed, which ends the session. Otherwise its value may be missing: no exit
+/// status is a failure, or the kernel did not count what decides.
 pub(super) fn have_failed(plan: &Plan, arm: usize) -> bool {
     let is_counted = plan.policy.decide_on.is_some_and(|it| !it.metrics().is_empty());
     plan.arms[arm].accept.is_some() && !is_counted
@@ -297,7 +297,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             let n_warmups = n_warmups.filter(|_| audience != Audience::Gate);
             let start =
                 n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
-            let of = own_statistic(plan);
+            let of = if compares_times(plan) { "t0" } else { "median" };
             let trust = format!("trust its {of} less; a paired comparison is not affected");
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }

@@ -7,7 +7,7 @@ use analysis::convert::of_record;
 use analysis::exact::SAME_WORK;
 use analysis::suite::plan_of_arm;
 use analysis::verdict::{GateAnswer, Judgement, Verdict};
-use analysis::{RatioInterval, compares_time, compares_times};
+use analysis::{RatioInterval, compares_time};
 use model::spec::run::ValueOptions;
 use model::values::{Better, DecideOn, Headline, known_unit};
 use record::Record;
@@ -39,11 +39,6 @@ pub(super) fn is_within_limit(judgement: &Judgement, plan: &Plan) -> bool {
     judgement.verdict == Verdict::Undecided
         && plan.slower_limit > 0.0
         && judgement.answer(1.0 + plan.slower_limit) == GateAnswer::Pass
-}
-
-/// The statistic of an arm's own runs. Only times have a t0.
-pub(super) fn own_statistic(plan: &Plan) -> &'static str {
-    if compares_times(plan) { "t0" } else { "median" }
 }
 
 impl QuantityWords {
@@ -124,6 +119,11 @@ impl QuantityWords {
 
     pub(super) fn better(self) -> Better {
         if let Self::Value(better) = self { better } else { Better::Lower }
+    }
+
+    /// Which mean is compared. Where more is better, the mean cost is the inverse of the harmonic mean.
+    pub(super) fn on_average(self) -> &'static str {
+        if self.better().is_lower() { "on average" } else { "in the harmonic mean" }
     }
 
     /// What a series of runs has.

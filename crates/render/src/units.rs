@@ -129,12 +129,6 @@ pub fn kind_of(name: &str) -> ValueUnit {
     }
 }
 
-/// The unit of an arm's compared values.
-pub fn unit_of_arm(plan: &Plan, arm: &Arm, largest: f64) -> DisplayUnit {
-    let own = own_unit(plan, arm);
-    own.unwrap_or_else(|| DisplayUnit::for_largest(arm.unit, largest))
-}
-
 /// The user's own unit for an arm's value, if the value decides and the unit is not one of time or memory.
 fn own_unit(plan: &Plan, arm: &Arm) -> Option<DisplayUnit> {
     let name = deciding_value(plan, arm)?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
@@ -148,10 +142,11 @@ pub(super) fn imported_unit(record: &Record, arm: usize) -> Option<&str> {
 
 /// The unit of an arm's compared values, in an import by the other program's name.
 pub fn unit_in_record(record: &Record, arm: usize, largest: f64) -> DisplayUnit {
-    match imported_unit(record, arm) {
-        Some(name) => unit_of_name(name, largest),
-        None => unit_of_arm(plan_of_arm(record, arm), &record.header.plan.arms[arm], largest),
+    if let Some(name) = imported_unit(record, arm) {
+        return unit_of_name(name, largest);
     }
+    let (plan, arm) = (plan_of_arm(record, arm), &record.header.plan.arms[arm]);
+    own_unit(plan, arm).unwrap_or_else(|| DisplayUnit::for_largest(arm.unit, largest))
 }
 
 /// The unit of a metric's column for these arms: the requested one, else by the largest mean.
@@ -209,14 +204,11 @@ pub fn unit_of_arms(
     if let Some(name) = imported_unit(record, arm) {
         return unit_of_name(name, values.map(|it| it.value.abs()).fold(0.0, f64::max));
     }
-    let arms = &record.header.plan.arms;
-    let kind = arms.get(arm).map_or(ValueUnit::Time, |arm| arm.unit);
-    let plan = plan_of_arm(record, arm);
-    let reference = plan.arms.get(plan.reference).filter(|_| plan.policy.decide_on.is_some());
-    let reference = reference.filter(|_| kind == ValueUnit::Count);
-    if let Some(own) = reference.and_then(|arm| own_unit(plan, arm)) {
+    let (plan, planned) = (plan_of_arm(record, arm), record.header.plan.arms.get(arm));
+    if let Some(own) = planned.and_then(|arm| own_unit(plan, arm)) {
         return own;
     }
+    let kind = planned.map_or(ValueUnit::Time, |arm| arm.unit);
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
 }

@@ -9,7 +9,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::times_text;
 use crate::t0;
 use crate::text::comparison::{margin, no_test};
-use crate::text::doubt::{on_average, slow_text};
+use crate::text::doubt::slow_text;
 use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
@@ -120,7 +120,7 @@ pub(crate) fn pair(
             }
         }
         Evidence::Unpaired { ratio, because, .. } => {
-            let times = uncertain::significant(judgement.shown_estimate(*ratio).value, 3);
+            let times = uncertain::significant(ratio.of_values(judgement.better).value, 3);
             let because = no_test(*because, plan.policy);
             if quantity.is_time() {
                 return format!(
@@ -188,15 +188,14 @@ fn undecided(
 /// The reason against "the same", with the name of the affected command.
 fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
     let quantity = QuantityWords::of(plan);
-    let slow = if quantity.is_time() { slow_text(paired.slow_runs) } else { String::new() };
+    let slow = slow_text(paired.slow_runs, quantity);
     let slow_runs = if quantity.is_time() { "slow" } else { "bad" };
     match doubt {
         SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
         SameDoubt::HiddenTail => format!("there may be rare {slow_runs} runs"),
         SameDoubt::MeanDiffers => {
-            let better = plan.policy.better;
-            let mean = times_text(shown_value(paired.mean_ratio.ratio, better));
-            format!("{} {new} {}{slow}", on_average(better), quantity.times(&mean))
+            let mean = times_text(shown_value(paired.mean_ratio.ratio, plan.policy.better));
+            format!("{} {new} {}{slow}", quantity.on_average(), quantity.times(&mean))
         }
         SameDoubt::TailDiffers => {
             format!("{new} and {old} do not have the same {slow_runs} runs{slow}")

@@ -7,13 +7,12 @@ use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{PairedTest, SameDoubt, SlowRuns, StatisticName};
-use model::values::Better;
 use record::plan::Plan;
 
 /// The reason against "the same".
 pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
     let quantity = QuantityWords::of(plan);
-    let slow = if quantity.is_time() { slow_text(paired.slow_runs) } else { String::new() };
+    let slow = slow_text(paired.slow_runs, quantity);
     match doubt {
         SameDoubt::Uneven => "not by one ratio".into(),
         SameDoubt::HiddenTail => {
@@ -25,18 +24,12 @@ pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> 
             )
         }
         SameDoubt::MeanDiffers => {
-            let better = plan.policy.better;
-            let mean = quantity.change(shown_value(paired.mean_ratio.ratio, better));
-            format!("{mean} {}{slow}", on_average(better))
+            let mean = shown_value(paired.mean_ratio.ratio, plan.policy.better);
+            format!("{} {}{slow}", quantity.change(mean), quantity.on_average())
         }
         SameDoubt::TailDiffers => format!("not the same tail{slow}"),
         SameDoubt::MeanUnknown => "too little is known of the mean".into(),
     }
-}
-
-/// The mean that is compared: costs are the inverse of values of which more is better.
-pub(super) fn on_average(better: Better) -> &'static str {
-    if better.is_lower() { "on average" } else { "in the harmonic mean" }
 }
 
 /// `a slow tail of 7.4 % of the runs`, the largest that a session can miss.
@@ -46,7 +39,8 @@ pub(super) fn tail(paired: &PairedTest, quantity: QuantityWords) -> String {
 }
 
 /// `: 10 % of the runs take 3 times as long`.
-pub(super) fn slow_text(slow: Option<SlowRuns>) -> String {
+pub(super) fn slow_text(slow: Option<SlowRuns>, quantity: QuantityWords) -> String {
+    let slow = slow.filter(|_| quantity.is_time());
     let Some(SlowRuns { is_candidate, share, factor }) = slow else { return String::new() };
     let whose = if is_candidate { "" } else { "of the reference " };
     let longer = match factor {
@@ -73,7 +67,7 @@ mod tests {
     use crate::fixture::paired;
     use analysis::RatioInterval;
     use analysis::verdict::undecided;
-    use model::values::{DecideOn, ValueUnit};
+    use model::values::{Better, DecideOn, ValueUnit};
     use record::fixture::record;
 
     #[test]

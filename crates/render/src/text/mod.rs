@@ -9,13 +9,12 @@ mod ranked;
 
 use std::fmt::Write as _;
 
-use formats::ResultUnit;
-
 use crate::columns::{flow, one_line, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::quantity::QuantityWords;
 use crate::units::{DisplayUnit, imported_unit, percent, unit_in_record, unit_of_arms};
 use crate::{Styles, closing, histogram, uncertain};
+use analysis::convert::of_record::better;
 use analysis::histogram::Histogram;
 use analysis::verdict::{Judged, Judgement, Verdict, judge};
 use analysis::{Analysis, ArmSummary, ComparedTimes, Ranking};
@@ -97,11 +96,10 @@ impl<'a> SummaryContext<'a> {
 
 /// The median of values of which more is better, with the other program's unit.
 pub(super) fn rate(record: &Record, arm: &ArmSummary) -> Option<String> {
-    let name = imported_unit(record, arm.arm)?.to_owned();
+    imported_unit(record, arm.arm).filter(|_| !better(record, arm.arm).is_lower())?;
     let median = arm.times.as_ref()?.median;
     let unit = unit_in_record(record, arm.arm, median.value);
-    let text = unit.label(&unit.uncertain(median.value, median.err));
-    ResultUnit::Other(name).more_is_better().then_some(text)
+    Some(unit.label(&unit.uncertain(median.value, median.err)))
 }
 
 /// The summary: the answer, the statistics on request, notes and the path of the record. All lines but the path fit
