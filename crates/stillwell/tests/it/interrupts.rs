@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use stats::Stream;
 
 use crate::bench::{Bench, STILLWELL, send, wait_until};
-use crate::processes::Session;
+use crate::processes::{Session, has_pending_signal, stat};
 
 /// Options of an endless session.
 const ENDLESS: [&str; 6] = ["-w", "0", "-r", "100000000", "--style", "none"];
@@ -20,8 +20,7 @@ fn send_to_group(group: i32, signal: Signal) {
 
 /// Whether no signal is pending, and the process waits again.
 fn has_taken_signals(pid: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.contains("State:\tS") && status.contains("ShdPnd:\t0000000000000000")
+    !has_pending_signal(pid) && stat(pid, 3).as_deref() == Some("S")
 }
 
 #[track_caller]

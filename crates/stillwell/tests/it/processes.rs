@@ -19,7 +19,7 @@ fn file(pid: i32, name: &str) -> String {
 }
 
 /// A field of `/proc/PID/stat`, numbered as in proc(5); `None` when the process is gone.
-fn stat(pid: i32, field: usize) -> Option<String> {
+pub fn stat(pid: i32, field: usize) -> Option<String> {
     let stat = file(pid, "stat");
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split_ascii_whitespace().nth(field - 3).map(String::from)
