@@ -113,7 +113,7 @@ mod tests {
     use model::values::{DecideOn, ValueUnit};
     use record::fixture;
 
-    /// Where no exit status is a failure, no session ends with such a run.
+    /// With exit statuses ignored, a run without a value does not end the session.
     #[test]
     fn a_run_without_a_value_does_not_count() {
         let mut record = fixture::record(&["a"]);

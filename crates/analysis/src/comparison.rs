@@ -241,7 +241,7 @@ pub struct PastSessions {
 }
 
 impl PastSessions {
-    /// The same with ratios of the values instead of the costs, the smallest first.
+    /// The place with ratios of the values instead of the costs. `lowest` is the smaller one again.
     pub fn of_values(self, better: Better) -> Self {
         if better.is_lower() {
             return self;

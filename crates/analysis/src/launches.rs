@@ -97,7 +97,7 @@ impl SliceRule {
             return Some(LaunchSlice { loops, value });
         }
         let Some(clock) = self.headline.clock() else {
-            // Without an own value, nothing tells the memory that Python traces.
+            // Only the worker's own value has the memory that Python traces.
             let kib = row.get(Metric::MaxrssKib).filter(|_| self.headline == Headline::Memory)?;
             return Some(LaunchSlice { loops, value: kib as f64 * 1024.0 });
         };

@@ -34,7 +34,7 @@ pub fn notes(
     let neighbours = neighbours.filter(|_| compares_times(&record.header.plan));
     if let Some(slices) = &record.slices {
         notes.extend(notes_on_slices(record, slices, arms));
-        // Fewer do not make t0 a limit, which the note would contradict.
+        // With fewer probes t0 is never a limit, and the note would contradict it.
         let n_probes_min = PROBES_MIN * record.header.plan.arms.len();
         let probed = neighbours.filter(|it| it.n_probes >= n_probes_min);
         notes.extend(probed.and_then(on_the_core));

@@ -55,9 +55,9 @@ pub struct Outlier {
 pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
-    /// Preempted. Clean times and CPU times are without it; the same of the next.
+    /// Preempted. Unknown for clean times and CPU times, which leave it out.
     pub preempted_ns: Option<f64>,
-    /// Run-queue delay without preemptions.
+    /// Run-queue delay without preemptions. Unknown for clean times and CPU times.
     pub queued_ns: Option<f64>,
     /// Additional CPU time of the run itself.
     pub cpu_ns: Option<f64>,

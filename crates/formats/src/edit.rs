@@ -193,7 +193,7 @@ fn one_unit(results: &Results, other: &Results) -> Result<()> {
     if let Some(differs) = all.find(|it| it.unit != first.unit) {
         let [one, two] = [first, differs].map(|it| it.unit.name());
         bail!(
-            "the values of {:?} are in {one} and those of {:?} in {two}, so they cannot be compared in one file",
+            "{:?} is measured in {one} and {:?} in {two}, so they cannot be compared in one file",
             first.name,
             differs.name
         );

@@ -184,7 +184,10 @@ fn run(
         ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
     }
     let is_first = benchmark.values.is_empty();
-    ensure!(is_first || benchmark.unit == unit, "{primary}.unit: it is not that of the others");
+    ensure!(
+        is_first || benchmark.unit == unit,
+        "{primary}.unit: the other measurements have another one"
+    );
     benchmark.unit = unit;
     benchmark.values.push(value.0 * scale);
     for (key, measured) in measurement {

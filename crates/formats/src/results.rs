@@ -99,7 +99,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Whether the commands are compared with one another. Only times are: the words for a ratio are those of times.
+    /// Whether the commands are compared with one another. Only times are, because the words for a ratio are about times.
     pub fn compares_commands(&self) -> bool {
         self.are_commands && self.benchmarks.iter().all(|it| it.unit == ResultUnit::Time)
     }

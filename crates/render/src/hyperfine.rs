@@ -2,7 +2,7 @@
 //!
 //! Wall times are net of the shell, like hyperfine's: each is reduced by t0 of the control (`stillwell.subtracted`),
 //! without clamping. CPU times are net of the control's mean CPU times. Memory is as measured. Values that are no wall
-//! times are the metric `value`, of which hyperfine's own files know nothing.
+//! times are the metric `value`, which hyperfine's own files do not have.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -216,8 +216,8 @@ impl<'a> ArmRuns<'a> {
         self.indices.iter().map(move |&index| self.record.rows.row(index as usize))
     }
 
-    /// The summary of the listed values. Of an import or a worker they are one for each process, and the arm's own
-    /// summary is about all its slices.
+    /// The summary of the listed values. An import or a worker lists one value per process, but the arm's own summary
+    /// covers all slices.
     fn summary(self, metric: &ExportMetric, arm: &ArmSummary) -> Option<ExportSummary> {
         if !metric.is_own(self.arm) {
             return metric.summary(arm);

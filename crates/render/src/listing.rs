@@ -15,7 +15,7 @@ const INDENT: usize = 18;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedRecord {
-    /// Start of the session, in the zone of the list. Its order is that of time.
+    /// Start of the session, in the zone of the list. The order of starts is the order of time.
     pub created: Zoned,
     /// The commands, or the suite.
     pub what: String,

@@ -13,10 +13,10 @@ use record::plan::Plan;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes a line for each finished run in the order of execution, in seconds, as measured. Of an import or a worker it
-/// has the time of a loop, the mean of its process. Warm-ups are included: tim keeps them too and skips them when it
+/// Writes a line for each finished run in the order of execution, in seconds, as measured. For an import or a worker, a
+/// line has the mean time of a loop in one process. Warm-ups are included: tim keeps them too and skips them when it
 /// reads. Runs that the timeout ended have no time. The twin of the reference is left out: it is no command of its own.
-/// So are arms whose values are no times ([`without_times`]).
+/// Arms whose values are no times are left out too ([`without_times`]).
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let plan = &record.header.plan;
     let (names, own) = (names(plan), have_own_values(record));

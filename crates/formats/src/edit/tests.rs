@@ -223,7 +223,7 @@ fn commands_of_several_units_stay_apart() {
         Results { benchmarks: vec![made], are_commands: true, ..Results::default() }
     };
     let mut results = of("a", ResultUnit::Time);
-    let expected = "the values of \"a\" are in ns and those of \"b\" in count";
+    let expected = "\"a\" is measured in ns and \"b\" in count";
     check_error(add(&mut results, of("b", ResultUnit::Count)), expected);
     assert_eq!(results, of("a", ResultUnit::Time));
     add(&mut results, of("b", ResultUnit::Time)).unwrap();

@@ -132,7 +132,7 @@ fn hyperfine() {
     );
     bad(
         r#"{"command":"a","measurements":[{"value":{"value":1}},{"value":{"value":1,"unit":"byte"}}]}"#,
-        "results[0]: measurements[1]: value.unit: it is not that of the others",
+        "results[0]: measurements[1]: value.unit: the other measurements have another one",
     );
     let csv = |text: &str, expected: &str| check(FileFormat::HyperfineCsv, text, expected);
     csv("command,mean\na,x\n", "a (line 2) is left out: mean: \"x\" is not a number");

@@ -168,9 +168,9 @@ pub struct LengthOptions {
     /// Most timed runs of each command [default: 500, or no limit for a single command]
     #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
-    /// This many timed runs of each command that count, whatever they show. Blocks that are left out as warm-up are made
-    /// up for, and so are up to NUM blocks with a run that --timeout ended or that has no value, whose other runs count as
-    /// well. With --budget fewer, if that is used up before [default: until everything is decided, at most as many as fit
+    /// This many timed runs of each command that count, whatever they show. A block that is left out as warm-up is
+    /// replaced. So are up to NUM blocks with a run that --timeout ended or that has no value; their other runs count too.
+    /// A --budget that is used up ends the session earlier [default: until everything is decided, at most as many as fit
     /// the budget]
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs"],
           value_parser = clap::value_parser!(u32).range(1..))]

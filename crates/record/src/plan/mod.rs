@@ -215,7 +215,7 @@ impl Plan {
     }
 
     /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing.
-    /// A benchmark whose program has its name is not named twice, as in imports, and where a variant is called like it.
+    /// If the program or variant has the benchmark's name, as in imports, the name is written once.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         let suite = self.suite.as_ref().map(|suite| &suite.benchmark);

@@ -37,7 +37,7 @@ pub fn session_conclusion(judged: Judged<'_>) -> Conclusion {
         verdict => verdict,
     };
     let next = measure_longer(judged).or_else(|| {
-        // A missing test does not come with less noise.
+        // Less noise does not make a missing test possible.
         let is_open = |it: &Judgement| it.verdict == Verdict::Undecided && it.no_test.is_none();
         let is_of_use = verdict == FinalVerdict::Measured || judgements.iter().any(is_open);
         disturbance.as_ref().filter(|it| is_of_use && is_taken(it)).and_then(|_| find_noise(record))

@@ -65,8 +65,8 @@ impl BenchmarkResult {
         self.unit == "ns" && self.better().is_lower()
     }
 
-    /// The level with its error: the t0 of a time, and else the median. In place of that, older versions stored the
-    /// lowest value.
+    /// The level with its error: the t0 of a time, otherwise the median. For other quantities, older versions stored the
+    /// lowest value as `t0`.
     pub fn level(&self) -> (f64, Option<f64>) {
         match self.is_time() || self.t0 == self.median {
             true => (self.t0, self.t0_err),

@@ -128,7 +128,7 @@ pub fn lost(path: &Path, error: Error) -> Error {
 pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
     let Presentation { output, pyperf, fail_on, .. } = *presentation;
     let mut assessment = Assessment::read(path).map_err(|error| lost(path, error))?;
-    // A full disk has no room for it.
+    // A full disk has no room for the end.
     assessment.analysis.end.get_or_insert(end.reason);
     if assessment.record.rows.len() == 0 && !assessment.has_slices() {
         // The empty record's name is free for the next attempt.

@@ -108,7 +108,7 @@ fn check_direction(opened: &InputFile) -> Result<()> {
     let FileContent::Own(record) = &opened.content else { return Ok(()) };
     if let Some(arm) = of_record::without_direction(record) {
         bail!(
-            "{}: more of the value of {} is better, which only a unit such as ops/s says in another file; it can be converted alone and unchanged",
+            "{}: more of the value of {} is better, but other formats say so only by a unit such as ops/s; convert this file alone and unchanged, or measure with --value-unit ops/s",
             opened.path.display(),
             record.header.plan.full_label(arm)
         );

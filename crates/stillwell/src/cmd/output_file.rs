@@ -92,7 +92,7 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
     write_plain(path, export)
 }
 
-/// Writes all of these files: an unwritable one does not prevent the others. Returns the first error, and says the rest.
+/// The first error of several outputs; the others are said. One that fails does not prevent the rest.
 pub fn write_all(written: impl IntoIterator<Item = Result<()>>) -> Result<()> {
     let mut errors = written.into_iter().filter_map(Result::err);
     let first = errors.next();

@@ -308,7 +308,7 @@ fn quantities_are_not_merged() {
     record("rate.swell", &["--value-unit", "ops/s", "--value-better", "higher"]);
     record("points.swell", &["--value-better", "higher"]);
     let merge = |other: &str| bench.stillwell(&["convert", "count.swell", other, "-o", "x.swell"]);
-    merge("ms.swell").ends_with(2).says(&["in count and those of \"echo 5\" in ns"]);
+    merge("ms.swell").ends_with(2).says(&["in count and \"echo 5\" in ns"]);
     merge("rate.swell").ends_with(2).says(&["in ops/s"]);
     merge("points.swell")
         .ends_with(2)

@@ -72,7 +72,7 @@ pub fn measure(
         Err(error) => end_after(error),
     };
     let closed = session.close_all(over);
-    // Also an end may not fit the disk, or the launcher of a cleanup hook not start.
+    // The end may not fit on the disk, or the launcher of a cleanup hook may not start.
     let unwritten = match &closed {
         Err(error) if over == EndReason::Complete => end_after(error),
         _ => over,
