@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::bench::{Bench, Running, send, skipped, wait_until};
 use crate::escapes::on_terminal;
-use crate::processes::Session;
+use crate::processes::{Session, stat};
 use crate::why::can_sample;
 
 #[test]
@@ -39,7 +39,8 @@ fn stopped(bench: &Bench, session: &mut Session) -> Running {
     let environment = session.environment();
     let running = bench.start(&["-w", "0", "-r", "3", "--env", &environment, "-N", "./stop"]);
     session.find_launcher(running.pid());
-    wait_until("the run is under way", || bench.read("log").contains("run"));
+    let launcher = session.launcher().pid;
+    wait_until("the launcher is stopped", || stat(launcher, 3).as_deref() == Some("T"));
     running
 }
 

@@ -127,7 +127,7 @@ fn what_the_caller_ignores_the_command_ignores() {
 fn a_killed_load_takes_its_command_along() {
     let bench = Bench::new();
     let mut command = bench.command(crate::bench::STILLWELL);
-    command.args(["load", "1", "--", "sh", "-c", "echo $$ > pid; sleep 1000"]);
+    command.args(["load", "1", "--", "sh", "-c", "echo $$ > pid; exec sleep 1000"]);
     let running = bench.spawn(command);
     wait_until("it runs", || bench.read("pid").ends_with('\n'));
     let pid = bench.read("pid").trim().parse().unwrap();
