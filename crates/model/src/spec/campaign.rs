@@ -52,8 +52,8 @@ pub struct CampaignNew {
     ])]
     pub program: Option<String>,
     /// Make the commands of this suite faster together in place of one (docs/suites.md). What decides is the geometric mean of
-    /// their times. COMMAND is then what each of them begins with, or what their {prefix} is. The suite's variants, budgets
-    /// and policies do not count
+    /// their times or values. COMMAND is then what each of them begins with, or what their {prefix} is. The suite's variants,
+    /// budgets and policies do not count
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "program", "shell", "setup", "prepare", "conclude", "cleanup", "validate", "env", "input", "output", "show_output",
         "ignore_failure", "expect_exit", "value", "value_json", "input_set", "seeds", "script",

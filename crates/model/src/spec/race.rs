@@ -36,9 +36,9 @@ pub struct RaceVerb {
     /// count [default: none]
     #[arg(long, value_name = "FILE")]
     pub arms_from: Option<PathBuf>,
-    /// Race on the commands of this suite together (docs/suites.md): the geometric mean of their times decides. Each COMMAND is
-    /// then what they begin with, or what their {prefix} is. Without a COMMAND, the suite's variants race; they are built once
-    /// [default: no suite]
+    /// Race on the commands of this suite together (docs/suites.md): the geometric mean of their times or values decides. Each
+    /// COMMAND is then what they begin with, or what their {prefix} is. Without a COMMAND, the suite's variants race; they are
+    /// built once [default: no suite]
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "shell", "setup", "prepare", "conclude", "cleanup", "validate", "env", "input", "output", "show_output", "ignore_failure",
         "expect_exit", "value", "value_json", "script",

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use host::user_files::read_text;
 use model::spec::RunSpec;
+use model::spec::run::ValueOptions;
 use model::spec::suite::{Flaw, SuiteFile, Text, Variant, parse};
 use record::plan::suite::{BenchmarkKind, BenchmarkVariant, Candidate, VariantBuild, candidates};
 use record::plan::{ARM_WORD, ArmPlace};
@@ -55,6 +56,11 @@ impl KeptSuite {
     /// Names of the benchmarks. Errors: the file has a mistake, or its benchmarks cannot be measured together.
     pub fn names(&self) -> Result<Vec<String>> {
         Ok(self.commands(&[])?.names)
+    }
+
+    /// The value that all of its commands say. Errors: see [`Self::names`].
+    pub fn value(&self) -> Result<ValueOptions> {
+        Ok(self.commands(&[])?.spec.process.execution.value)
     }
 
     pub fn directory(&self) -> &Path {

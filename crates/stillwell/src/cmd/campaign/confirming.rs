@@ -44,7 +44,7 @@ pub(super) fn confirm(verb: &CampaignConfirm) -> Result<u8> {
             }
         }
     }
-    let facts = work.options.facts();
+    let facts = work.options.facts()?;
     if verb.output.json {
         let (body, conclusion) = documents::whole(&work.campaign, &facts);
         document::write(&mut terminal::data(), &body, conclusion, None)?;

@@ -80,14 +80,15 @@ impl CampaignOptions {
         Ok(Self { new, rules, trial, budget, benchmarks: Vec::new(), suite: None })
     }
 
-    /// The rules, for the output.
-    pub(super) fn facts(&self) -> CampaignFacts {
+    /// The rules, for the output. Errors: the kept suite has a mistake.
+    pub(super) fn facts(&self) -> Result<CampaignFacts> {
         let TrialRule { at_least, aim, miss } = self.trial;
         let total_s = self.new.total_budget.map(|total| total.ns as f64 / 1e9);
-        let value = &self.new.process.execution.value;
+        let of_suite = self.suite.as_ref().map(KeptSuite::value).transpose()?;
+        let value = of_suite.as_ref().unwrap_or(&self.new.process.execution.value);
         let quantity = QuantityWords::of_options(self.new.judged.decide_on, value);
         let benchmarks = self.benchmarks.clone();
-        CampaignFacts { at_least, aim, miss, total_s, benchmarks, quantity }
+        Ok(CampaignFacts { at_least, aim, miss, total_s, benchmarks, quantity })
     }
 }
 

@@ -82,7 +82,7 @@ fn begin(new: CampaignNew) -> Result<u8> {
     };
     StepDirectory::<_, CampaignEvent>::open(directory.clone(), || Ok(manifest))?;
     let (options, campaign) = CampaignFolder::look(&directory)?;
-    print(&page::beginning(&campaign, &options.facts(), &directory))?;
+    print(&page::beginning(&campaign, &options.facts()?, &directory))?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -112,7 +112,7 @@ fn require_measurable(options: &CampaignOptions, command: &str, here: &Path) -> 
 
 fn status(verb: &CampaignStatus) -> Result<u8> {
     let (options, campaign) = CampaignFolder::look(&verb.directory)?;
-    let facts = options.facts();
+    let facts = options.facts()?;
     if verb.json {
         let (body, conclusion) = documents::whole(&campaign, &facts);
         document::write(&mut terminal::data(), &body, conclusion, None)?;
@@ -124,7 +124,7 @@ fn status(verb: &CampaignStatus) -> Result<u8> {
 
 fn report(verb: &CampaignReport) -> Result<u8> {
     let (options, campaign) = CampaignFolder::look(&verb.directory)?;
-    let text = page::markdown(&campaign, &options.facts());
+    let text = page::markdown(&campaign, &options.facts()?);
     match &verb.output {
         Some(path) if path != Path::new("-") => {
             write_one(path, |to| Ok(to.write_all(text.as_bytes())?))

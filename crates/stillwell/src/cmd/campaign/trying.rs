@@ -88,7 +88,7 @@ pub(super) fn try_attempt(verb: &CampaignTry) -> Result<u8> {
 }
 
 fn show(verb: &CampaignTry, work: &CampaignFolder) -> Result<()> {
-    let facts = work.options.facts();
+    let facts = work.options.facts()?;
     if verb.output.json {
         let (body, conclusion) = documents::attempt(&work.campaign, &facts);
         return Ok(document::write(&mut terminal::data(), &body, conclusion, None)?);
