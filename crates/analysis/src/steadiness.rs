@@ -131,7 +131,12 @@ pub fn check_record(record: &Record) -> RecordCheck {
         arms.map(move |it| ArmCheck { arm: it.arm + first, ..it })
     });
     let arms = each.map(|it| ArmCheck { label: plan.full_label(it.arm), ..it }).collect();
-    let missing = EVIDENCE.iter().filter(|metric| !record.rows.has(**metric));
+    // Nothing of a run's time is the cause of a value.
+    let has_times = sessions(record).iter().any(|(_, session)| {
+        let plan = &session.header.plan;
+        plan.arms.iter().any(|arm| compares_time(plan, arm))
+    });
+    let missing = EVIDENCE.iter().filter(|metric| has_times && !record.rows.has(**metric));
     RecordCheck { arms, not_recorded: missing.map(|metric| metric.info().name).collect() }
 }
 
@@ -244,6 +249,7 @@ fn slow_start(times: &[f64], n_warmups: u32) -> Option<SlowStart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::values::ValueUnit;
     use record::fixture::{record, run};
 
     /// A record of one arm; the first run is a warm-up.
@@ -305,5 +311,16 @@ mod tests {
         assert_eq!(check(&zero).steadiness, Steadiness::UnfitTimes);
         let equal = check(&[5; 20]);
         assert_eq!((equal.steadiness, equal.checks.len()), (Steadiness::Stable, 4));
+    }
+
+    #[test]
+    fn values_lack_no_evidence() {
+        let missing = |unit: ValueUnit| {
+            let mut record = record(&["a"]);
+            record.header.plan.arms[0].unit = unit;
+            check_record(&record).not_recorded
+        };
+        assert_eq!(missing(ValueUnit::Time), ["preempted", "run-queue-wait", "migrations"]);
+        assert!(missing(ValueUnit::Bytes).is_empty());
     }
 }
