@@ -253,3 +253,48 @@ pub(super) fn word(standing: &FinalStanding, quantity: QuantityWords) -> &'stati
 fn percent_of(fraction: f64) -> String {
     format!("{} %", (fraction * 1e6).round() / 1e4)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::values::Better;
+    use record::fixture::record;
+
+    /// Costs of 98 to 104 % are throughputs of 96.2 to 102 %.
+    #[test]
+    fn a_range_without_a_difference_has_the_direction_of_the_values() {
+        let [log, lo, hi] = [1.01, 0.98, 1.04].map(f64::ln);
+        let size = LogRatio { log, lo, hi, n_pairs: 20 };
+        let winner = ArmStanding {
+            arm: 1,
+            standing: FinalStanding::Winner,
+            out_after: None,
+            stage: None,
+            to_winner: None,
+            to_reference: Some(size),
+        };
+        let outcome = RaceOutcome {
+            winner: Some(1),
+            is_confirmed: true,
+            is_out_of_time: false,
+            n_rounds: 1,
+            n_stages: 1,
+            n_runs: 40,
+            seconds: 1.0,
+        };
+        let sentence = |better: Better| {
+            let mut plan = record(&["a", "b"]).header.plan;
+            plan.policy.better = better;
+            let labels = ["a", "b"].map(String::from);
+            let arms = [winner.clone()];
+            RacePage { outcome: &outcome, arms: &arms, labels: &labels, plan: &plan }.sentence()
+        };
+        let says = |better: Better, range: &str| {
+            let text = sentence(better);
+            let expected = format!("; it was not shown to differ from a ({range})");
+            assert!(text.ends_with(&expected), "{text}");
+        };
+        says(Better::Lower, "-2.0 to 4.0 %");
+        says(Better::Higher, "-3.8 to 2.0 %");
+    }
+}
