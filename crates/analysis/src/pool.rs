@@ -2,6 +2,7 @@
 //! verdict is the nodes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -17,7 +18,7 @@ use crate::summary::UncertainValue;
 use crate::walls::Slots;
 use crate::watch::estimand_of;
 use model::values::Estimand;
-use record::plan::DecisionRule;
+use record::plan::{DecisionRule, Plan};
 
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]
@@ -26,7 +27,8 @@ pub struct NodePairs {
     pub benchmark: String,
     pub arm: String,
     pub reference: String,
-    pub policy: DecisionRule,
+    /// The task's plan; all tasks of a variant compare the same quantity by the same rule.
+    pub plan: Arc<Plan>,
     /// Whether the times include the shell or another control.
     pub has_control: bool,
     pub slots: Slots,
@@ -47,9 +49,9 @@ pub struct PoolLine {
     pub evidence: PoolEvidence,
     /// The ratio on each node.
     pub nodes: Vec<NodeRatio>,
-    /// The suite's decision rule.
+    /// The plan of the variant's first task, with the decision rule.
     #[serde(skip)]
-    pub policy: DecisionRule,
+    pub plan: Arc<Plan>,
     /// Whether the times include the shell or another control.
     pub has_control: bool,
 }
@@ -142,7 +144,7 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
         let (line, found) = &lines[tested[at]];
         match found {
             PoolTest::One { test, .. } => test.is_different(share),
-            PoolTest::Nodes { test, .. } => test.is_different(line.policy.alpha * share),
+            PoolTest::Nodes { test, .. } => test.is_different(line.plan.policy.alpha * share),
             PoolTest::Nothing(_) => false,
         }
     };
@@ -182,7 +184,8 @@ fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
 fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest) {
     let VariantPairs { first, mut nodes } = group;
     nodes.retain(|_, slots| !slots.is_empty());
-    let center = match first.policy.estimand {
+    let policy = first.plan.policy;
+    let center = match policy.estimand {
         Estimand::Mean => Center::Mean,
         // A floor needs more runs than a node has.
         Estimand::Adaptive | Estimand::Typical | Estimand::Floor => Center::Typical,
@@ -201,11 +204,11 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
             n_pairs: slots.len(),
             ratio,
             outlier_p,
-            is_outlier: outlier_p.is_some_and(|p| p <= first.policy.alpha),
+            is_outlier: outlier_p.is_some_and(|p| p <= policy.alpha),
         }
     };
     let nodes_found: Vec<NodeRatio> = nodes.iter().enumerate().map(node).collect();
-    let question = PoolQuestion { center, policy: first.policy, n_family, seed };
+    let question = PoolQuestion { center, policy, n_family, seed };
     let tested = match nodes.pop_first() {
         Some((_, slots)) if nodes.is_empty() => question.test_one(slots),
         _ => question.test_nodes(&ratios, centers.as_deref()),
@@ -217,7 +220,7 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
         n_pairs: nodes_found.iter().map(|node| node.n_pairs).sum(),
         evidence: PoolEvidence::None { because: tested.because() },
         nodes: nodes_found,
-        policy: first.policy,
+        plan: first.plan,
         has_control: first.has_control,
     };
     (line, tested)
@@ -305,7 +308,7 @@ impl PoolTest {
 
 /// `share`: share of alpha; `p`: adjusted for the family.
 fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvidence {
-    let alpha = line.policy.alpha * share;
+    let alpha = line.plan.policy.alpha * share;
     let unfit = PoolEvidence::None { because: NoTest::UnfitNumbers };
     match tested {
         PoolTest::Nodes { test, n_slower, sign_p } => match test.interval(alpha) {

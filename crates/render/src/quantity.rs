@@ -78,11 +78,6 @@ impl QuantityWords {
         if is_time { Self::Time } else { Self::Value(series.better) }
     }
 
-    /// The words for a rule without its plan, where the unit of a value is not known.
-    pub(super) fn of_rule(rule: DecisionRule) -> Self {
-        Self::decided_by(rule, rule.decide_on != Some(DecideOn::Value))
-    }
-
     /// The words for what a search or a campaign compares, from its options.
     pub fn of_options(decide_on: Option<DecideOn>, value: &ValueOptions) -> Self {
         let has_value = value.value.is_some() || value.value_json.is_some();

@@ -11,12 +11,14 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         let place = usize::from(stream.below(2) == 1);
         slots.push((place, old), (1 - place, new));
     }
+    let mut plan = record::fixture::record(&["base", "new"]).header.plan;
+    plan.policy = DecisionRule::default();
     NodePairs {
         node: node.into(),
         benchmark: benchmark.into(),
         arm: "new".into(),
         reference: "base".into(),
-        policy: DecisionRule::default(),
+        plan: Arc::new(plan),
         has_control: false,
         slots,
     }
@@ -104,7 +106,7 @@ fn what_is_printed_agrees() {
         for line in pool(pieces, 3, 1) {
             let PoolEvidence::Pooled(found) = line.evidence else { continue };
             let is_different = !found.ratio.logs().contains(0.0);
-            assert_eq!(is_different, found.p <= line.policy.alpha, "{found:?}");
+            assert_eq!(is_different, found.p <= line.plan.policy.alpha, "{found:?}");
             assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");
             n_different += usize::from(is_different);
         }

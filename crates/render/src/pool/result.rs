@@ -58,7 +58,7 @@ pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) ->
     writeln!(out, "{suite}: {} of {}{on}", collection.n_done, counted(n_tasks, "task")).ok();
     if !collection.lines.is_empty() {
         out.push('\n');
-        out.push_str(&variants(collection));
+        out.push_str(&variants(collection.lines, collection.judgements));
     }
     if by_node && !collection.lines.is_empty() {
         out.push('\n');
@@ -70,20 +70,22 @@ pub fn collected(collection: &Collection<'_>, by_node: bool, styles: &Styles) ->
     out
 }
 
-fn variants(collection: &Collection<'_>) -> String {
-    let is_time = |line: &PoolLine| QuantityWords::of_rule(line.policy).is_time();
-    let slower = if collection.lines.iter().all(is_time) { "slower on" } else { "worse on" };
-    let heading = ["benchmark", "variant", "ratio", "verdict", slower, "sign p", "pairs"];
+fn variants(lines: &[PoolLine], judgements: &[Judgement]) -> String {
+    let is_time = |line: &PoolLine| QuantityWords::of(&line.plan).is_time();
+    let are_times = lines.iter().all(is_time);
+    let slower = if are_times { "slower on" } else { "worse on" };
+    let heading =
+        ["benchmark", "variant", "ratio", "verdict", slower, "sign p", "pairs", "ratio of"];
     let mut rows = vec![table::cells(&heading)];
-    for (line, judgement) in collection.lines.iter().zip(collection.judgements) {
+    for (line, judgement) in lines.iter().zip(judgements) {
         let (ratio, slower, sign) = match &line.evidence {
             PoolEvidence::Pooled(pooled) => (
-                shown_ratio(pooled.ratio.of_values(line.policy.better)),
+                shown_ratio(pooled.ratio.of_values(line.plan.policy.better)),
                 format!("{} of {}", pooled.n_slower, pooled.n_nodes),
                 uncertain::significant(pooled.sign_p, 2),
             ),
             PoolEvidence::OneNode(one) => {
-                let ratio = one.ratio.of_values(line.policy.better);
+                let ratio = one.ratio.of_values(line.plan.policy.better);
                 (shown_ratio(ratio), "one node".into(), String::new())
             }
             PoolEvidence::None { .. } => Default::default(),
@@ -96,16 +98,20 @@ fn variants(collection: &Collection<'_>) -> String {
             slower,
             sign,
             line.n_pairs.to_string(),
+            QuantityWords::of(&line.plan).noun().unwrap_or("time").into(),
         ]);
+    }
+    if are_times {
+        rows.iter_mut().for_each(|row| drop(row.pop()));
     }
     table::plain(rows, &[5, 6])
 }
 
 fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
-    let word = QuantityWords::of_rule(line.policy).verdict(judgement.verdict).to_lowercase();
+    let word = QuantityWords::of(&line.plan).verdict(judgement.verdict).to_lowercase();
     match &line.evidence {
         PoolEvidence::None { .. } => "no verdict".into(),
-        _ if judgement.within_margin => format!("{word}, < {}", margin(line.policy)),
+        _ if judgement.within_margin => format!("{word}, < {}", margin(line.plan.policy)),
         _ => word,
     }
 }
@@ -139,7 +145,7 @@ fn each_node(lines: &[PoolLine]) -> String {
 
 /// The ratio of the values on one node.
 fn node_ratio(ratio: Option<UncertainValue>, line: &PoolLine) -> String {
-    let shown = ratio.map(|ratio| ratio.of_values(line.policy.better));
+    let shown = ratio.map(|ratio| ratio.of_values(line.plan.policy.better));
     shown.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err))
 }
 
@@ -180,7 +186,7 @@ fn remarks(out: &mut String, collection: &Collection<'_>) {
                 out,
                 "no verdict: ",
                 12,
-                &format!("{}: {}", label(line), no_test(because, line.policy)),
+                &format!("{}: {}", label(line), no_test(because, line.plan.policy)),
             );
         }
     }
@@ -201,7 +207,7 @@ fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
 fn outliers(out: &mut String, line: &PoolLine) {
     for node in line.nodes.iter().filter(|node| node.is_outlier) {
         let ratio = node_ratio(node.ratio, line);
-        let all = |it: &PooledRatio| it.ratio.of_values(line.policy.better).ratio;
+        let all = |it: &PooledRatio| it.ratio.of_values(line.plan.policy.better).ratio;
         let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(all(it), 4));
         let p = node.outlier_p.map_or_else(String::new, |p| uncertain::significant(p, 2));
         let text = format!(
@@ -211,7 +217,9 @@ fn outliers(out: &mut String, line: &PoolLine) {
         );
         wrap(out, "note: ", 6, &text);
     }
-    if let Some(pooled) = pooled(line).filter(|pooled| pooled.between > line.policy.same_within) {
+    if let Some(pooled) =
+        pooled(line).filter(|pooled| pooled.between > line.plan.policy.same_within)
+    {
         let text = format!(
             "the nodes differ by {} (one standard deviation) in {}",
             percent(pooled.between),
@@ -296,7 +304,7 @@ pub fn document<'a>(collection: &'a Collection<'_>) -> (PoolBody<'a>, Conclusion
         missing: collection.missing.iter().map(|&task| manifest.label(task)).collect(),
         damaged: damaged.collect(),
         variants: variants()
-            .map(|(line, judgement)| PooledVariant { line, policy: line.policy, judgement })
+            .map(|(line, judgement)| PooledVariant { line, policy: line.plan.policy, judgement })
             .collect(),
     };
     let effects = variants().map(|(line, judgement)| effect(line, judgement)).collect();
@@ -323,25 +331,56 @@ mod tests {
     use super::*;
     use analysis::pool::OneNode;
     use analysis::verdict::judge_interval;
-    use model::values::{Better, DecideOn};
+    use model::values::{Better, DecideOn, ValueUnit};
+    use record::fixture::record;
 
-    #[test]
-    fn a_lower_throughput_is_worse() {
-        let decide_on = Some(DecideOn::Value);
-        let policy = DecisionRule { decide_on, better: Better::Higher, ..DecisionRule::default() };
-        let of_costs = RatioInterval { ratio: 1.25, lo: 1.24, hi: 1.26 };
-        let line = PoolLine {
+    const OF_COSTS: RatioInterval = RatioInterval { ratio: 1.25, lo: 1.24, hi: 1.26 };
+
+    fn line(decide_on: DecideOn, unit: ValueUnit, better: Better) -> PoolLine {
+        let mut plan = record(&["old", "new"]).header.plan;
+        plan.policy.decide_on = Some(decide_on);
+        plan.policy.better = better;
+        plan.arms.iter_mut().for_each(|arm| arm.unit = unit);
+        PoolLine {
             benchmark: "b".into(),
             arm: "new".into(),
             reference: "old".into(),
             n_pairs: 9,
-            evidence: PoolEvidence::OneNode(OneNode { p: 0.001, ratio: of_costs, alpha: 0.01 }),
+            evidence: PoolEvidence::OneNode(OneNode { p: 0.001, ratio: OF_COSTS, alpha: 0.01 }),
             nodes: Vec::new(),
-            policy,
+            plan: plan.into(),
             has_control: false,
-        };
-        assert_eq!(verdict(&line, &judge_interval(of_costs, &policy)), "worse");
+        }
+    }
+
+    fn judged(line: &PoolLine) -> Judgement {
+        judge_interval(OF_COSTS, &line.plan.policy)
+    }
+
+    #[test]
+    fn a_lower_throughput_is_worse() {
+        let line = line(DecideOn::Value, ValueUnit::Count, Better::Higher);
+        assert_eq!(verdict(&line, &judged(&line)), "worse");
         let on_a_node = UncertainValue { value: 1.25, err: None };
         assert_eq!(node_ratio(Some(on_a_node), &line), "0.800");
+    }
+
+    /// A value in milliseconds is a time, as in every other verb.
+    #[test]
+    fn each_row_names_what_it_compares() {
+        let time = line(DecideOn::Value, ValueUnit::Time, Better::Lower);
+        let memory = line(DecideOn::Maxrss, ValueUnit::Bytes, Better::Lower);
+        let table = |lines: &[PoolLine]| {
+            let judgements: Vec<Judgement> = lines.iter().map(judged).collect();
+            variants(lines, &judgements)
+        };
+        let times = table(std::slice::from_ref(&time));
+        assert!(times.contains("  slower  ") && times.contains("  slower on  "), "{times}");
+        assert!(!times.contains("ratio of"), "{times}");
+        let both = table(&[time, memory]);
+        let rows: Vec<&str> = both.lines().collect();
+        assert!(rows[0].contains("  worse on  ") && rows[0].ends_with("  ratio of"), "{both}");
+        assert!(rows[1].contains("  slower  ") && rows[1].ends_with("  time"), "{both}");
+        assert!(rows[2].contains("  worse  ") && rows[2].ends_with("  memory"), "{both}");
     }
 }

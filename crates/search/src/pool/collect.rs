@@ -1,6 +1,7 @@
 //! Reads the records of finished tasks as pairs with their node. Reports, and does not count, a record of another task.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
@@ -56,7 +57,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     let commits = &pool.manifest.commits;
     check(&record, expected, listed, commits)
         .with_context(|| format!("{}", record.path.display()))?;
-    let plan = &record.header.plan;
+    let plan = Arc::new(record.header.plan.clone());
     let walls = Walls::of(&record);
     let node = node_name(record.header.facts.host.clone());
     let piece = |arm: usize| {
@@ -66,7 +67,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
             benchmark: listed.name.clone(),
             arm: plan.arms[arm].label().to_owned(),
             reference: plan.arms[reference].label().to_owned(),
-            policy: plan.policy,
+            plan: Arc::clone(&plan),
             has_control: plan.control.is_some(),
             slots: walls.slots(reference, arm),
         }

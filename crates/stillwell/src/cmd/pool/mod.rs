@@ -298,14 +298,14 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
 }
 
 fn judge(line: &PoolLine) -> Judgement {
-    let judged = |ratio| verdict::judge_interval(ratio, &line.policy);
+    let judged = |ratio| verdict::judge_interval(ratio, &line.plan.policy);
     match &line.evidence {
         PoolEvidence::Pooled(pooled) => judged(pooled.ratio),
         PoolEvidence::OneNode(lone) => judged(lone.ratio),
         PoolEvidence::None { because } => Judgement {
             better: Better::Lower,
             no_test: Some(*because),
-            ..verdict::undecided(&line.policy)
+            ..verdict::undecided(&line.plan.policy)
         },
     }
 }
