@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::conclusion::Conclusion;
 use model::values::exit_code;
+use model::words::in_words;
 
 /// Writes indented JSON with a final newline, or nothing if the document cannot be JSON.
 pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
@@ -97,6 +98,21 @@ impl ErrorObject {
     /// The error beside what had finished when ^C came.
     pub fn interrupted(message: String) -> Self {
         Self { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
+    }
+
+    /// What ended a session early, and an output that could not be written, whose exit code is the program's.
+    pub fn with_unwritten(early: Option<Self>, unwritten: Option<&anyhow::Error>) -> Option<Self> {
+        let Some(error) = unwritten else { return early };
+        let (code, message) = (ErrorCode::of(error), in_words(error));
+        let exit_code = code.exit_code();
+        Some(match early {
+            None => Self { code, message, exit_code },
+            Some(early) => Self {
+                code: early.code,
+                message: format!("{}; {message}", early.message),
+                exit_code,
+            },
+        })
     }
 }
 
@@ -180,6 +196,23 @@ mod tests {
     use anyhow::{Context as _, anyhow};
 
     use super::*;
+
+    #[test]
+    fn an_unwritten_output_is_named_beside_what_ended_the_session() {
+        let unwritten = anyhow!("no space");
+        let early = || Some(ErrorObject::interrupted("stopped".into()));
+        assert_eq!(ErrorObject::with_unwritten(early(), None), early());
+        let alone = ErrorObject::with_unwritten(None, Some(&unwritten)).unwrap();
+        assert_eq!(
+            (alone.code, &*alone.message, alone.exit_code),
+            (ErrorCode::Failed, "no space", 2)
+        );
+        let both = ErrorObject::with_unwritten(early(), Some(&unwritten)).unwrap();
+        assert_eq!(
+            (both.code, &*both.message, both.exit_code),
+            (ErrorCode::Interrupted, "stopped; no space", 2)
+        );
+    }
 
     #[test]
     fn the_code_is_that_of_the_cause() {

@@ -34,17 +34,23 @@ impl DocumentBody for GateBody<'_> {
     const NAME: &'static str = "gate";
 }
 
-/// Writes the result for programs.
-pub fn write(to: &mut impl io::Write, result: &GateResult<'_>) -> io::Result<()> {
+/// Writes the result for programs, with a file of the gate that could not be written.
+pub fn write(
+    to: &mut impl io::Write,
+    result: &GateResult<'_>,
+    unwritten: Option<&anyhow::Error>,
+) -> io::Result<()> {
+    let error = ErrorObject::with_unwritten(error(result), unwritten);
+    let code = error.as_ref().map_or(result.code, |it| it.exit_code);
     let body = GateBody {
         answer: result.word(),
-        result: *result,
+        result: GateResult { code, ..*result },
         slower_pct: result.fail_on.slower_pct,
         above: result.fail_on.above,
         benchmarks: result.rows(),
         record: result.measured.map(|it| path_text(&it.record.path)),
     };
-    document::write(to, &body, conclusion(result), error(result).as_ref())
+    document::write(to, &body, conclusion(result), error.as_ref())
 }
 
 /// The answer, with the conclusion about the measured benchmarks.
@@ -92,10 +98,18 @@ mod tests {
         let same = ["b".to_owned()];
         let result =
             GateResult { same: &same, ..GateResult::empty(["a", "b"], FailOn::slower(0.0)) };
-        let mut document = Vec::new();
-        write(&mut document, &result).unwrap();
-        let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
-        assert_eq!(document["answer"], "pass");
-        assert_eq!(document["conclusion"]["verdict"], "pass");
+        let document = |unwritten: Option<&anyhow::Error>| {
+            let mut document = Vec::new();
+            write(&mut document, &result, unwritten).unwrap();
+            serde_json::from_slice::<serde_json::Value>(&document).unwrap()
+        };
+        let written = document(None);
+        assert_eq!(written["answer"], "pass");
+        assert_eq!(written["conclusion"]["verdict"], "pass");
+        assert!(written["exit_code"] == 0 && written["error"].is_null(), "{written:#}");
+        let unwritten = document(Some(&anyhow::anyhow!("no space")));
+        assert_eq!(unwritten["answer"], "pass");
+        assert!(unwritten["exit_code"] == 2 && unwritten["error"]["exit_code"] == 2);
+        assert_eq!(unwritten["error"]["message"], "no space");
     }
 }

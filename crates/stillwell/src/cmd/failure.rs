@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
+use anyhow::{Error, Result};
 use rustix::io::Errno;
 
 use crate::cmd::output_file::write_one;
@@ -12,9 +13,37 @@ use host::user_files::whose_rights;
 use model::spec::JsonTarget;
 use model::spec::defaults::DefaultOption;
 use model::values::exit_code;
-use model::words::in_prose;
+use model::words::{in_prose, in_words};
 use render::document::{ErrorCode, ErrorObject, write_error};
 use render::remedies::Audience;
+
+/// An error that the verb's own document names. A second document would replace it, or follow it.
+#[derive(Debug)]
+struct InDocument(Error);
+
+impl std::fmt::Display for InDocument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for InDocument {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// The end of a verb that has shown its results, in a document with the unwritten output. That error comes last.
+pub fn end_with<T>(unwritten: Option<Error>, shown: Result<T>) -> Result<T> {
+    match (unwritten, shown) {
+        (None, shown) => shown,
+        (Some(unwritten), Ok(_)) => Err(InDocument(unwritten).into()),
+        (Some(unwritten), Err(error)) => {
+            terminal::say(in_words(&error));
+            Err(unwritten)
+        }
+    }
+}
 
 /// Reports a mistake of the command line. Returns the exit code.
 pub fn report_mistake(message: &str, target: Option<&JsonTarget>) -> u8 {
@@ -22,7 +51,7 @@ pub fn report_mistake(message: &str, target: Option<&JsonTarget>) -> u8 {
 }
 
 /// Reports an error. Returns the exit code.
-pub fn report_error(error: &anyhow::Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
+pub fn report_error(error: &Error, audience: Audience, target: Option<&JsonTarget>) -> u8 {
     let mut message = audience.words(&in_prose(error));
     // The machine's own files are opened as root.
     if let Some(whose) =
@@ -35,6 +64,7 @@ pub fn report_error(error: &anyhow::Error, audience: Audience, target: Option<&J
         message += "; raise the limit of open files (ulimit -n)";
     }
     message += &blamed_defaults(&message);
+    let target = target.filter(|_| error.downcast_ref::<InDocument>().is_none());
     told(ErrorCode::of(error), &message, target)
 }
 
@@ -49,7 +79,7 @@ fn blamed_defaults(message: &str) -> String {
 }
 
 /// Whether the kernel refused a file. Errors of `host::user_files` name their remedy already, and have no number.
-fn is_denied(error: &anyhow::Error) -> bool {
+fn is_denied(error: &Error) -> bool {
     let number = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error)
     };

@@ -116,13 +116,22 @@ fn builds_without_a_common_benchmark_are_not_called_the_same() {
 #[test]
 fn a_file_that_cannot_be_written_is_named_and_the_others_are_written() {
     let bench = builds(&google_benchmark(1000), &google_benchmark(1300));
-    let words =
-        ["gate", "--old", "old", "--new", "new", "--markdown", "/dev/full", "--junit", "j.xml"];
-    let ran = bench.stillwell(&words).ends_with(2).says(&["--markdown: cannot write /dev/full"]);
+    let words = ["gate", "--old", "old", "--new", "new", "--fail-on", "slower:10%"];
+    let bad = ["--markdown", "/dev/full", "--report", "/dev/full"];
+    let good = ["--junit", "j.xml", "--json", "g.json"];
+    let ran = bench.stillwell(&[&words[..], &bad, &good].concat()).ends_with(2);
+    let ran = ran.says(&["--markdown: cannot write /dev/full", "--report: cannot write /dev/full"]);
     let last = ran.stdout.lines().find(|line| line.starts_with("gate: ")).unwrap();
     assert!(last.ends_with("exit code 2"), "{ran:#?}");
-    // The rest of it is in the file all the same.
+    // The rest of it is in the files all the same.
     assert!(bench.read("j.xml").contains("BM_fib/8"));
+    let found = document(&bench);
+    assert_eq!((&found["answer"], &found["exit_code"]), (&json!("fail"), &json!(2)), "{found:#}");
+    assert_eq!(found["benchmarks"].as_array().map(Vec::len), Some(2), "{found:#}");
+    let error = &found["error"];
+    assert_eq!(error["exit_code"], 2, "{error:#}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("--markdown: cannot write /dev/full"), "{error:#}");
 }
 
 /// The links that a gate makes end with it; those beside its results stay.

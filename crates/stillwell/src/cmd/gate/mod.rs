@@ -13,11 +13,13 @@ mod unknown;
 mod workers;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result};
 
 use crate::cmd::assessment::Assessment;
+use crate::cmd::failure::end_with;
 use crate::cmd::output_file::{check_distinct, check_path, named, write_all, write_one};
 use crate::cmd::print::print;
 use analysis::verdict::GateAnswer;
@@ -32,7 +34,7 @@ use render::budget::short_budget_of_gate;
 use render::closing::{failed_benchmarks, uncounted_benchmarks};
 use render::document::ErrorCode;
 use render::gate_result::GateResult;
-use render::{gate_document, pull_request};
+use render::{gate_document, pull_request, report};
 
 use countable::Timed;
 use counting::{ALPHA_OF_TIMES, Counting, CountingLimits, Work};
@@ -203,11 +205,11 @@ fn write_result(
     // Without a terminal the files are written nevertheless.
     let written = write_files(verb, &result);
     let ends_with = if written.is_ok() { code } else { exit_code::ERROR };
-    write_all([written, print(&pull_request::remarks(&result, ends_with))])?;
+    let printed = print(&pull_request::remarks(&result, ends_with));
     if let Some(page) = verb.report.as_ref().filter(|_| measured.times.is_none()) {
         terminal::say(format!("no page {}: nothing was measured alone", page.display()));
     }
-    Ok(code)
+    end_with(write_all([written, printed]).err(), Ok(code))
 }
 
 /// The benchmarks of both builds without a run in the session.
@@ -254,23 +256,32 @@ fn write_error(verb: &GateVerb, error: &Error) -> Result<()> {
     write_files(verb, &result)
 }
 
+/// The document is the last, so that it names a file that could not be written.
 fn write_files(verb: &GateVerb, result: &GateResult<'_>) -> Result<()> {
-    let files = [("--markdown", &verb.markdown), ("--junit", &verb.junit), ("--json", &verb.json)];
-    let written = [
-        verb.markdown.as_ref().map(|path| {
-            write_one(path, |to| Ok(to.write_all(pull_request::markdown(result).as_bytes())?))
-        }),
-        verb.junit.as_ref().map(|path| {
-            write_one(path, |to| Ok(to.write_all(pull_request::junit(result).as_bytes())?))
-        }),
-        verb.json
-            .as_ref()
-            .map(|path| write_one(path, |mut to| Ok(gate_document::write(&mut to, result)?))),
-    ];
-    write_all(files.into_iter().zip(written).filter_map(|((option, path), written)| {
-        let shown = path.as_ref()?.display();
-        Some(written?.with_context(|| format!("{option}: cannot write {shown}")))
-    }))
+    let markdown = write_file("--markdown", verb.markdown.as_deref(), |to| {
+        Ok(to.write_all(pull_request::markdown(result).as_bytes())?)
+    });
+    let junit = write_file("--junit", verb.junit.as_deref(), |to| {
+        Ok(to.write_all(pull_request::junit(result).as_bytes())?)
+    });
+    let page = result.measured.map_or(Ok(()), |judged| {
+        write_file("--report", verb.report.as_deref(), |to| report::write(to, &[judged], None))
+    });
+    let written = write_all([markdown, junit, page]);
+    let unwritten = written.as_ref().err();
+    let document = write_file("--json", verb.json.as_deref(), |mut to| {
+        Ok(gate_document::write(&mut to, result, unwritten)?)
+    });
+    write_all([written, document])
+}
+
+fn write_file(
+    option: &str,
+    path: Option<&Path>,
+    export: impl Fn(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    write_one(path, export).with_context(|| format!("{option}: cannot write {}", path.display()))
 }
 
 fn fail_on(verb: &GateVerb) -> FailOn {

@@ -81,9 +81,8 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
         processes: request.n_blocks,
         ..WorkerOptions::default()
     };
-    let mut output =
+    let output =
         OutputOptions { record: Some(request.directory.into()), ..OutputOptions::default() };
-    output.exports.report = verb.report.clone().filter(|_| !is_counted);
     // The gate itself reports the instructions.
     let pyperf = PyperfOptions { quiet: is_counted, ..PyperfOptions::default() };
     BenchSpec {
