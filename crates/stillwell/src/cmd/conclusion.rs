@@ -6,6 +6,7 @@ use anyhow::{Context as _, Error, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::failure::end_with;
 use crate::cmd::output_file::{NamedFile, check_path, write_all};
 use crate::session::{Guard, Opening, Screen, Session, SessionEnd};
 use host::{Survey, invoking_user, terminal};
@@ -139,34 +140,44 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     let is_text = has_runs && !is_quiet && !output.json;
     let kept = || format!("the runs are in {}", path.display());
     let printed = if is_text { presentation.print(&assessment) } else { Ok(()) };
-    if has_runs {
+    // Without a terminal the exports are written nevertheless.
+    let unwritten = if has_runs {
         let append = pyperf.and_then(|pyperf| pyperf.append.as_deref());
         let appended = append.map(|path| exports::append(path, &assessment));
         let written = [exports::write(&output.exports, &assessment)].into_iter().chain(appended);
-        write_all(written).with_context(kept)?;
-    }
-    // Without a terminal the exports are written nevertheless.
-    printed.with_context(kept)?;
-    let code = exit_code_of(end.reason, has_runs, &assessment, fail_on).with_context(kept)?;
-    if is_text {
-        assessment.print_gate(fail_on, code).with_context(kept)?;
-    }
-    // The summary begins with the failure, and has the end of the run's standard error.
-    let is_seen = is_text && Screen::is_one_terminal();
-    let quote = if is_seen { Quote::InSummary } else { Quote::Here };
-    let message = match &end.failure {
-        Some(failure) => Some(explain_failure(&assessment.record, failure, quote)),
-        None if has_runs => None,
-        None if end.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
-        None => Some(why_nothing_counts(&assessment, path)),
+        write_all(written).with_context(kept).err()
+    } else {
+        None
     };
-    let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
-    if output.json {
-        let error = error_of(end, code, message.as_deref());
-        assessment.print_document(error.as_ref()).with_context(kept)?;
-    }
-    message.into_iter().chain(about_rights).for_each(terminal::say);
-    Ok(code)
+    let conclude = |unwritten: Option<&Error>| -> Result<u8> {
+        printed?;
+        let of_results = exit_code_of(end.reason, has_runs, &assessment, fail_on)?;
+        let code = if unwritten.is_some() { exit_code::ERROR } else { of_results };
+        if is_text {
+            assessment.print_gate(fail_on, code)?;
+        }
+        // The summary begins with the failure, and has the end of the run's standard error.
+        let is_seen = is_text && Screen::is_one_terminal();
+        let quote = if is_seen { Quote::InSummary } else { Quote::Here };
+        let message = match &end.failure {
+            Some(failure) => Some(explain_failure(&assessment.record, failure, quote)),
+            None if has_runs => None,
+            None if end.reason == EndReason::Interrupted => {
+                Some("no timed run had finished".into())
+            }
+            None => Some(why_nothing_counts(&assessment, path)),
+        };
+        let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
+        if output.json {
+            let early = error_of(end, of_results, message.as_deref());
+            let error = ErrorObject::with_unwritten(early, unwritten);
+            assessment.print_document(error.as_ref())?;
+        }
+        message.into_iter().chain(about_rights).for_each(terminal::say);
+        Ok(code)
+    };
+    let concluded = conclude(unwritten.as_ref()).with_context(kept);
+    end_with(unwritten, concluded)
 }
 
 /// The early end of a session, for `--json`.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use formats::Detail;
 
+use crate::cmd::failure::end_with;
 use crate::cmd::open::records;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::{bar, print};
@@ -93,22 +94,24 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     // A signal ends the program while it waits for the reader of a FIFO.
     drop(interrupt);
     result.report.gaps = Audience::Machine.gaps(result.report.gaps);
-    let written = raw.map_or(Ok(()), |path| {
-        write_one(path, |to| write_raw(to, &result))
-            .with_context(|| format!("--raw {}: cannot write", path.display()))
+    let unwritten = raw.and_then(|path| {
+        let written = write_one(path, |to| write_raw(to, &result));
+        written.with_context(|| format!("--raw {}: cannot write", path.display())).err()
     });
     if verb.json {
         let conclusion = shown::machine_conclusion(&result.report);
         let message = "interrupted: the numbers are those of the time before".to_owned();
         let error = result.was_interrupted.then(|| ErrorObject::interrupted(message));
+        let error = ErrorObject::with_unwritten(error, unwritten.as_ref());
         document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())?;
     } else if !is_raw_shown {
         let depth = Depth::of(verb.verbose);
         print(&shown::report(&result.report, depth, &Styles::colored()))?;
     }
+    let is_whole = !result.was_interrupted;
+    let code = if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED };
     // The report is shown even if the raw data cannot be written.
-    written?;
-    Ok(if result.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
+    end_with(unwritten, Ok(code))
 }
 
 /// The named CPUs, or all that this process may use.

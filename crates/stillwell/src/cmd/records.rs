@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::failure::end_with;
 use crate::cmd::open::{self, FileContent, InputFile, inputs};
 use crate::cmd::print::print;
 use analysis::convert::of_record;
@@ -23,6 +24,7 @@ use model::words::in_words;
 use record::plan::defaults;
 use record::{Header, Record, RecordTail, SuiteManifest};
 use render::depth::Depth;
+use render::document::ErrorObject;
 use render::listing::{self, ListedRecord, RecordList};
 use render::results::BenchmarkDuration;
 use render::stats_table::{self, Statistics};
@@ -78,30 +80,34 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         n_files < 2 || exports::are_none(&verb.exports),
         "an export is of one file; {n_files} are named"
     );
-    let mut code = exit_code::SUCCESS;
+    let (mut code, mut unwritten) = (exit_code::SUCCESS, None);
     let prints = !exports::use_stdout(&verb.exports);
-    each_file(files, prints && !verb.json, |opened| {
+    let shown = each_file(files, prints && !verb.json, |opened| {
         if exports::are_none(&verb.exports) && !verb.json && without_values(&opened)? {
             return Ok(());
         }
         let assessment = Assessment::of(opened.into_record()?);
-        exports::write(&verb.exports, &assessment)?;
+        unwritten = exports::write(&verb.exports, &assessment).err();
         if prints && verb.json {
-            assessment.print_document(None)?;
+            let error = ErrorObject::with_unwritten(None, unwritten.as_ref());
+            assessment.print_document(error.as_ref())?;
         } else if prints {
             assessment.print(Depth::of(verb.verbose))?;
             if verb.verbose {
                 assessment.print_counts()?;
             }
         }
-        let of_file = assessment.exit_code(verb.fail_on)?;
+        let of_file = match unwritten {
+            None => assessment.exit_code(verb.fail_on)?,
+            Some(_) => exit_code::ERROR,
+        };
         if prints && !verb.json {
             assessment.print_gate(verb.fail_on, of_file)?;
         }
         code = worse(code, of_file);
         Ok(())
-    })?;
-    Ok(code)
+    });
+    end_with(unwritten, shown.map(|()| code))
 }
 
 /// The exit code of two files: a slowdown outranks an undecided verdict.

@@ -169,6 +169,36 @@ fn a_bad_export_does_not_prevent_the_others() {
     assert!(bench.path("r.html").exists() && bench.path("r.json").exists());
 }
 
+#[test]
+fn results_are_shown_beside_a_bad_export() {
+    let bench = scripted();
+    let bad = ["--export-csv", "/dev/full"];
+    let show = |words: &[&str]| {
+        let ran = bench.stillwell(&[&["show", "r.swell"][..], &bad, words].concat()).ends_with(2);
+        let last = "--export-csv /dev/full: cannot write: No space left on device\n";
+        assert!(ran.stderr.ends_with(last), "{ran:#?}");
+        ran.stdout
+    };
+    let text = show(&["--fail-on", "slower:1%"]);
+    assert!(text.contains("slower than ./a") && text.ends_with("exit code 2\n"), "{text}");
+    let document: Value = serde_json::from_str(&show(&["--json"])).unwrap();
+    assert_eq!(document["judgements"][0]["verdict"], "slower");
+    assert_eq!(document["error"]["exit_code"], 2, "{:#}", document["error"]);
+
+    let words = ["-w", "0", "-r", "3", "--json", "true"];
+    let ran = Bench::new().run(&[&bad[..], &words].concat()).ends_with(2);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["analysis"]["arms"].as_array().map(Vec::len), Some(1));
+    let message = document["error"]["message"].as_str().unwrap();
+    assert!(message.contains("--export-csv /dev/full: cannot write"), "{message}");
+
+    let words = ["noise", "--for", "1ms", "--json", "--raw", "/dev/full"];
+    let ran = bench.stillwell(&words).ends_with(2);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let message = document["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("--raw /dev/full: cannot write"), "{message}");
+}
+
 /// The long options in a help text.
 fn long_options(help: &str) -> Vec<String> {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));

@@ -10,9 +10,10 @@ mod unbuilt;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, bail, ensure};
 
 use crate::cmd::commits::Place;
+use crate::cmd::failure::end_with;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::cmd::rights;
@@ -157,24 +158,32 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
     }
     drop(interrupt);
     state::keep_in_history(verb, &state, &search)?;
-    if let Some(report) = report {
+    let unwritten = report.and_then(|report| {
         let steps: Vec<StepRecord<'_>> = state.lines.iter().map(step_record).collect();
         let page = |to: &mut dyn std::io::Write| {
             page::write_page(to, &search, beginning.clone(), &steps, quantity(verb))
         };
-        write_one(&report, page)?;
-    }
-    show(verb, &state, &search)?;
+        let written = write_one(&report, page);
+        written.with_context(|| format!("--report {}: cannot write", report.display())).err()
+    });
+    let shown = show(verb, &state, &search, unwritten.as_ref());
     let is_found = !search.outcome().culprits.is_empty();
-    Ok(if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED })
+    let code = if is_found { exit_code::SUCCESS } else { exit_code::UNDECIDED };
+    end_with(unwritten, shown.map(|()| code))
 }
 
-fn show(verb: &BisectVerb, state: &BisectState, search: &BisectSearch) -> Result<()> {
+fn show(
+    verb: &BisectVerb,
+    state: &BisectState,
+    search: &BisectSearch,
+    unwritten: Option<&Error>,
+) -> Result<()> {
     if verb.output.answer.json {
         let observations: Vec<&Observation> =
             state.lines.iter().map(|it| &it.observation).collect();
         let (body, conclusion) = bisect_document::document(search, &observations);
-        document::write(&mut terminal::data(), &body, conclusion, None)?;
+        let error = ErrorObject::with_unwritten(None, unwritten);
+        document::write(&mut terminal::data(), &body, conclusion, error.as_ref())?;
     } else if verb.output.answer.is_text() {
         print(&page::text(search, quantity(verb)))?;
         let is_built = verb.build.is_some() && verb.script.is_none();

@@ -13,7 +13,8 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
 
 use crate::cmd::conclusion::{Presentation, files_of_commands, finish};
-use crate::cmd::output_file::{check_distinct, check_path, named, write_one};
+use crate::cmd::failure::end_with;
+use crate::cmd::output_file::{check_distinct, check_path, named, write_all, write_one};
 use crate::cmd::print::print;
 use crate::cmd::run_session::measure_profiled;
 use crate::session::{self, SampledSession};
@@ -142,30 +143,31 @@ fn measure(verb: &WhyVerb, session: &RunVerb, arms: ArmTerms<'_>) -> Result<u8> 
     let path = path_of(&record);
     found.write(&path, Readers::of(verb.shared))?;
     let message = "interrupted: the blocks that had finished are in the numbers".to_owned();
-    show(&found, verb, (!is_whole).then(|| ErrorObject::interrupted(message)))?;
+    let shown = show(&found, verb, (!is_whole).then(|| ErrorObject::interrupted(message)));
     if verb.style != Some(Style::None) && !verb.json {
         print(&page::kept(&record))?;
     }
+    shown?;
     Ok(if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }
 
 fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result<()> {
-    if let Some(path) = &verb.folded {
-        write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?))?;
-    }
+    let stacks = verb.folded.as_deref();
+    let stacks = stacks.map(|path| write(path, |to| Ok(to.write_all(folded(profile).as_bytes())?)));
     let found = breakdown(profile)?;
-    if let Some(path) = &verb.report {
+    let report = verb.report.as_deref().map(|path| {
         let graph = flame_graph(profile)?;
-        write(path, |to| html::write(to, &found, &graph))?;
-    }
+        write(path, |to| html::write(to, &found, &graph))
+    });
+    let unwritten = write_all(stacks.into_iter().chain(report)).err();
     if verb.json {
         let conclusion = page::conclusion(&found);
-        return Ok(document::write(&mut terminal::data(), &found, conclusion, error.as_ref())?);
+        let error = ErrorObject::with_unwritten(error, unwritten.as_ref());
+        document::write(&mut terminal::data(), &found, conclusion, error.as_ref())?;
+    } else if verb.style != Some(Style::None) {
+        print(&page::text(&found))?;
     }
-    if verb.style == Some(Style::None) {
-        return Ok(());
-    }
-    print(&page::text(&found))
+    end_with(unwritten, Ok(()))
 }
 
 fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {

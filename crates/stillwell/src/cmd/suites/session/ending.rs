@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::conclusion::lost;
 use crate::cmd::exports;
+use crate::cmd::failure::end_with;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::session::SuiteSession;
 use crate::session::Screen;
@@ -55,18 +56,23 @@ impl SuiteSession<'_> {
             terminal::say(format!("failing: {}", one_line(failing)));
             code = if is_interrupted { code } else { exit_code::ERROR };
         }
+        let mut unwritten = None;
         if let Some(judged) = judged {
             let kept = || format!("the runs are in {}", directory.display());
             let depth = Depth::of(spec.session.pyperf.verbose);
             let printed = if is_text { judged.print(depth) } else { Ok(()) };
-            exports::write(&output.exports, &judged).with_context(kept)?;
             // Without a terminal the exports are written nevertheless.
-            printed.with_context(kept)?;
-            if output.json {
-                judged.print_document(self.error(code, &failures).as_ref()).with_context(kept)?;
-            }
-            if is_text && !spec.suite.is_gate {
-                judged.print_gate(fail_on, code).with_context(kept)?;
+            unwritten = exports::write(&output.exports, &judged).with_context(kept).err();
+            let early = self.error(code, &failures);
+            let error = ErrorObject::with_unwritten(early, unwritten.as_ref());
+            code = if unwritten.is_some() { exit_code::ERROR } else { code };
+            let shown = printed.and_then(|()| match is_text && !spec.suite.is_gate {
+                true => judged.print_gate(fail_on, code),
+                false if output.json => judged.print_document(error.as_ref()),
+                false => Ok(()),
+            });
+            if let Err(error) = shown.with_context(kept) {
+                return end_with(unwritten, Err(error));
             }
         } else {
             self.clear(directory);
@@ -86,7 +92,7 @@ impl SuiteSession<'_> {
             let shown = directory.display();
             terminal::say(format!("go on with `stillwell bench --resume {shown}`"));
         }
-        Ok(code)
+        end_with(unwritten, Ok(code))
     }
 
     /// The limit of a gate, which `bench --resume` does not get again.
