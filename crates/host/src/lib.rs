@@ -38,6 +38,7 @@ mod processes;
 mod recommend;
 mod report;
 pub mod restore;
+mod scratch;
 mod services;
 pub mod shield;
 pub mod shielding;
@@ -76,6 +77,7 @@ pub use look::{Survey, look};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
+pub use scratch::ScratchDirectory;
 pub use services::started_by;
 pub use topology::{MemoryNode, cores, cores_first, memory_nodes};
 pub use tracepoints::{

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
 
 use crate::commands::{Commands, OwnFiles, has_own_file, has_value_in_stdout};
 use crate::harnesses::folder_of_results;
@@ -23,7 +23,7 @@ use crate::wire::{
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::User;
 use host::user_files::no_temporary;
-use host::{self, Host, terminal};
+use host::{self, Host, ScratchDirectory, terminal};
 use model::prose::{Prose, prose};
 use model::values::DecideOn;
 use model::words::in_prose;
@@ -47,9 +47,9 @@ pub struct ExecRunner<'a> {
     /// The standard output of the run, for its validation or its value.
     _captured: Option<NamedTempFile>,
     /// The file for the value of a run.
-    _results: Option<TempDir>,
+    _results: Option<ScratchDirectory>,
     /// The files of valgrind.
-    _counts: Option<TempDir>,
+    _counts: Option<ScratchDirectory>,
 }
 
 impl<'a> ExecRunner<'a> {

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 
 use crate::child_run::pidfd;
 use crate::programs;
@@ -20,7 +19,7 @@ use crate::value::as_user;
 use crate::worker::WORKER_ARGUMENT;
 use host::sys::{self, User};
 use host::user_files::{no_temporary, read_limited, read_whole};
-use host::{Host, Process, command_as};
+use host::{Host, Process, ScratchDirectory, command_as};
 use model::harness::{Harness, HarnessOutput, RESULT_FILE, contains, exact_option};
 use model::prose::{Prose, prose};
 use model::values::ProcessValue;
@@ -183,8 +182,8 @@ fn execute_for_result(
     Ok((output, String::from_utf8_lossy(&text).into_owned()))
 }
 
-pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<TempDir> {
-    as_user(run_as, tempfile::tempdir)
+pub(super) fn folder_of_results(run_as: Option<&User>) -> std::io::Result<ScratchDirectory> {
+    as_user(run_as, ScratchDirectory::new)
 }
 
 fn file_in_command(arm: &Arm, word: &str) -> PathBuf {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::cmd::git::{git, git_with, unshallow_remedy};
+use host::ScratchDirectory;
 use host::user_files::no_temporary;
 use model::spec::suite::{Build, Variant};
 use model::words::in_words;
@@ -174,7 +175,7 @@ impl Place {
 
     /// A commit of what a git command makes of the index of `base`, on no branch; `base` itself if nothing changes.
     fn changed(&self, base: &str, command: &[&str], message: &str) -> Result<String> {
-        let folder = tempfile::tempdir().with_context(no_temporary)?;
+        let folder = ScratchDirectory::new().with_context(no_temporary)?;
         let index = folder.path().join("index");
         let index = index.to_str().context("the temporary directory is not UTF-8")?;
         let of_index = [("GIT_INDEX_FILE", index)];

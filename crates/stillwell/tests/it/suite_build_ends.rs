@@ -7,15 +7,23 @@ use crate::processes::Process;
 
 /// A suite with an endless build that writes its pid.
 fn endless(bench: &Bench, before: &str) -> (Running, Process) {
-    let build = format!("{before} echo $$ > new; mv new pid; while :; do sleep 0.01; done");
+    endless_in(bench, bench, before, "")
+}
+
+/// The same with the builds in another directory, and with more keys of the build.
+fn endless_in(bench: &Bench, cache: &Bench, before: &str, keys: &str) -> (Running, Process) {
+    let at = bench.path("").display().to_string();
+    let build =
+        format!("{before} echo $$ > {at}new; mv {at}new {at}pid; while :; do sleep 0.01; done");
     let text = format!(
-        "[[variant]]\nname = \"a\"\nbuild = {{ command = \"{build}\" }}\n\
+        "[[variant]]\nname = \"a\"\nbuild = {{ command = \"{build}\"{keys} }}\n\
          [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n"
     );
     bench.write("suite.toml", &text);
     let mut command = bench.command(STILLWELL);
-    std::fs::create_dir(bench.path("tmp")).unwrap();
-    command.env("TMPDIR", bench.path("tmp")).args(["bench", "suite.toml", "-o", "out"]);
+    std::fs::create_dir_all(bench.path("tmp")).unwrap();
+    command.env("TMPDIR", bench.path("tmp")).env("XDG_CACHE_HOME", cache.path("cache"));
+    command.args(["bench", "suite.toml", "-o", "out"]);
     let running = bench.spawn(command);
     wait_until("the build", || bench.path("pid").exists());
     (running, Process::of(bench.read("pid").trim().parse().unwrap()).unwrap())
@@ -28,6 +36,30 @@ fn a_build_ends_with_the_program_that_wanted_it() {
     running.signal(Signal::KILL);
     wait_until("the end of the build", || !build.is_alive());
     assert_eq!(std::fs::read_dir(bench.path("tmp")).unwrap().count(), 0);
+}
+
+/// A build with a random link order has wrappers of the compilers in a temporary directory.
+#[test]
+fn the_next_session_removes_the_temporary_directory_of_a_killed_one() {
+    let [bench, cache] = [Bench::new(), Bench::new()];
+    let temporary = || {
+        let entries = std::fs::read_dir(bench.path("tmp")).unwrap().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let start = || endless_in(&bench, &cache, "", ", link_order = \"random\", builds = 2").0;
+    let killed = start();
+    let left = temporary();
+    assert_eq!(left.len(), 1);
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.finish().code, None);
+    assert_eq!(temporary(), left);
+    std::fs::remove_file(bench.path("pid")).unwrap();
+    let next = start();
+    let own = temporary();
+    assert!(own.len() == 1 && own != left, "{own:?} {left:?}");
+    next.signal(Signal::INT);
+    next.finish().ends_with(130);
+    assert!(temporary().is_empty());
 }
 
 #[test]

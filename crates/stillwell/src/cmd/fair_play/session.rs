@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
+use host::ScratchDirectory;
 use host::sys::own_path;
 use host::user_files::{no_temporary, open_to_write, replace};
 use measure::digest::{digest, digest_of_file};
@@ -57,7 +57,7 @@ struct HookSettings {
 /// Keeps the attempts of one session honest and checks them. Dropping it removes its files.
 #[derive(Debug)]
 pub struct FairPlay {
-    pub(super) folder: TempDir,
+    pub(super) folder: ScratchDirectory,
     path: String,
     program: String,
     pub(super) options: FairPlayOptions,
@@ -88,9 +88,7 @@ impl FairPlay {
         });
         let options = FairPlayOptions { fresh: fresh.transpose()?, ..options.clone() };
         let place = options.fresh.as_deref().map_or_else(std::env::temp_dir, place_of_copies);
-        // A name that a program in search of benchmarks does not recognize.
-        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(&place);
-        let folder = folder.with_context(no_temporary)?;
+        let folder = ScratchDirectory::new_in(&place).with_context(no_temporary)?;
         let inputs = options.input_set.as_deref().map(inputs_of).transpose()?;
         let (mut words, mut period) = (Vec::new(), 1);
         if let Some(inputs) = &inputs {

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use tempfile::TempDir;
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::frameworks::{KnownPrograms, PROGRAMS};
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites;
+use host::ScratchDirectory;
 use host::user_files::no_temporary;
 use model::spec::groups::{JudgementOptions, StopOptions};
 use model::spec::run::OutputOptions;
@@ -43,7 +43,7 @@ pub(super) fn measure(
     request: &SuiteRequest<'_>,
     failing: &[String],
 ) -> Result<(Option<Assessment>, u8)> {
-    let folder = tempfile::tempdir().with_context(no_temporary)?;
+    let folder = ScratchDirectory::new().with_context(no_temporary)?;
     let (file, mut known) = suite_of(&folder, trees, pairs, request.are_named)?;
     (known.failing, known.has_directory) = (failing.to_vec(), request.has_directory);
     let directory = request.directory;
@@ -95,7 +95,7 @@ fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> Bench
 
 /// Writes the suite, with the programs of both sides under one name each. Returns its path and the programs' lists.
 fn suite_of(
-    folder: &TempDir,
+    folder: &ScratchDirectory,
     trees: &Trees,
     pairs: &[Pair],
     are_named: bool,

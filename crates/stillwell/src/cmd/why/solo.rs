@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tempfile::TempDir;
 
+use host::ScratchDirectory;
 use host::user_files::{no_temporary, read_whole, replace};
 use measure::slices::PYTHON_WORKER;
 use measure::worker::{WORKER_ARGUMENT, requests_of_a_run};
@@ -20,7 +20,7 @@ const SHELL: &str = "exec 3<\"$1\" 4>\"$2\"; shift 2; exec \"$@\"";
 
 /// The files of the workers, deleted when dropped.
 pub struct SoloFiles {
-    folder: TempDir,
+    folder: ScratchDirectory,
     answers: Vec<(String, PathBuf)>,
 }
 
@@ -39,7 +39,7 @@ pub fn as_commands(record: &Record, arms: &mut [EarlierArm]) -> Result<Option<So
     let loop_ns = arms.iter().filter_map(|arm| loop_ns(record, arm.index)).fold(0.0, f64::max);
     ensure!(loop_ns > 0.0, "{} has no times of loops", record.path.display());
     let loops = (RUN_NS / loop_ns).ceil().max(1.0) as u64;
-    let folder = tempfile::tempdir().with_context(no_temporary)?;
+    let folder = ScratchDirectory::new().with_context(no_temporary)?;
     let mut files = SoloFiles { folder, answers: Vec::new() };
     for again in arms {
         let arm = Arm { argv: again.argv.clone(), ..plan.arms[again.index].clone() };

@@ -10,14 +10,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
 use crate::cmd::suites::builds::BuildFailure;
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::cargo::copy_dependencies;
 use crate::cmd::suites::builds::source::{self, BuildSource};
 use host::user_files::{no_temporary, replace};
-use host::{open_regular, terminal, without_place_of_git};
+use host::{ScratchDirectory, open_regular, terminal, without_place_of_git};
 use measure::link::CompilerWrappers;
 use measure::supervised;
 use model::spec::suite::{Build, Variant};
@@ -191,11 +190,11 @@ impl BuildTree<'_> {
 }
 
 /// Puts wrappers of the compilers into a build's `PATH`. They are removed when the result is dropped.
-fn wrap_compilers(command: &mut Command, number: u32, path: &Path) -> Result<TempDir> {
+fn wrap_compilers(command: &mut Command, number: u32, path: &Path) -> Result<ScratchDirectory> {
     // The build may run as another user, who has to find the compilers.
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    let compilers = tempfile::Builder::new().permissions(readable).tempdir();
-    let compilers = compilers.with_context(no_temporary)?;
+    let compilers = ScratchDirectory::new().with_context(no_temporary)?;
+    fs::set_permissions(compilers.path(), readable).with_context(no_temporary)?;
     let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
     command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
     let links = path.join(LINKS);
