@@ -4,7 +4,7 @@ use stats::{Interval, PointEstimate};
 
 use crate::clocks::compares_times;
 use crate::exact::AGREE_WITHIN;
-use crate::summary::{ArmSummary, TimeSummary};
+use crate::summary::{ArmSummary, LimitCause};
 use crate::verdict::{GateAnswer, worst_of};
 use model::values::Ceiling;
 use record::plan::Plan;
@@ -73,7 +73,11 @@ fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
     let value = arm.net_t0().unwrap_or(times.t0);
     let around = value.measured().map_or(Interval::ALL, around);
     let is_lowest = compares_times(plan) && arm.net.is_none() && arm.sliced.is_none();
-    let most = if is_lowest { TimeSummary::most(times) } else { f64::INFINITY };
+    let most = match times.limited_by {
+        Some(LimitCause::MemoryFloor) => times.t0.value,
+        _ if is_lowest => times.most(),
+        _ => f64::INFINITY,
+    };
     Interval { lo: around.lo, hi: around.hi.min(most) }
 }
 

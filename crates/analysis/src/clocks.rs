@@ -6,6 +6,7 @@ use crate::arm_values::by_arm;
 use crate::evidence::{self, RunEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
+use crate::memory_floor;
 use crate::quiet::QuietSlices;
 use crate::summary::{
     ArmSummary, InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
@@ -29,7 +30,10 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
         let mut summaries = summaries(record, None, None, None);
         for (arm, values) in plan.arms.iter().zip(&mut summaries) {
             if !compares_time(plan, arm) {
-                values.iter_mut().for_each(TimeSummary::center);
+                values.iter_mut().for_each(|values| {
+                    values.center();
+                    memory_floor::limit(record, values);
+                });
             }
         }
         return summaries.into_iter().map(untimed).collect();

@@ -11,6 +11,7 @@ use crate::comparison::{
 };
 use crate::exact::{repeated, repeated_ratio};
 use crate::launches::gathered;
+use crate::memory_floor::bounded;
 use crate::sessions::unpaired;
 use crate::sliced::WAIT_MIN;
 use crate::summary::{ArmSummary, TimeSummary};
@@ -135,7 +136,7 @@ impl<'a> RecordLooks<'a> {
         }
         let because = match self.conclusion(tested, judged.share) {
             Ok(found) => match self.describe(tested, &found, judged) {
-                Ok(paired) => return Evidence::Paired(paired),
+                Ok(paired) => return bounded(paired, [&self.arms[old], &self.arms[new]]),
                 Err(_) => NoTest::UnfitNumbers,
             },
             Err(because) => because,

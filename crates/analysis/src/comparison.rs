@@ -97,6 +97,8 @@ pub enum NoTest {
     },
     /// The numbers are unfit for a test; for instance, one is not above zero.
     UnfitNumbers,
+    /// Peak memory is not above the launcher's. The program may use less, and that decides.
+    MemoryFloor,
 }
 
 impl NoTest {
@@ -272,11 +274,11 @@ pub struct SessionChange {
 pub struct RatioInterval {
     /// Best estimate.
     pub ratio: f64,
-    /// Lower end; 0 (null in JSON) when there are too few pairs.
+    /// Lower end; 0 (null in JSON) when it is not known.
     #[serde(serialize_with = "lower_end")]
     #[schemars(with = "f64")]
     pub lo: f64,
-    /// Upper end; infinite (null in JSON) when there are too few pairs.
+    /// Upper end; infinite (null in JSON) when it is not known.
     pub hi: f64,
 }
 

@@ -6,7 +6,7 @@ use crate::arm_values::sessions;
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
 use crate::single::Analysis;
-use crate::summary::ArmSummary;
+use crate::summary::{ArmSummary, LimitCause, TimeSummary};
 use model::values::DecideOn;
 use record::Record;
 use record::ledger::{Ledger, NoiseSource};
@@ -53,11 +53,14 @@ impl Disturbance {
         let (stalled_ns, wall_ns) = stalls.fold((0.0, 0.0), |(stalled, wall), (n, it)| {
             (stalled + n * it.stalled_mean_ns, wall + n * it.wall_mean_ns)
         });
+        let is_limit = |times: &TimeSummary| {
+            times.is_upper_limit && times.limited_by != Some(LimitCause::MemoryFloor)
+        };
         let sources = ledger.map(|it| DisturbanceSource::largest(&it.total, it.measured_ns as f64));
         Some(Self {
             taken_share: (wall_ns > 0.0).then(|| stalled_ns / wall_ns),
             shared_core_share: neighbours.map(|it| it.share()),
-            is_limit_only: arms().any(|arm| arm.times.as_ref().is_some_and(|it| it.is_upper_limit)),
+            is_limit_only: arms().any(|arm| arm.times.as_ref().is_some_and(is_limit)),
             sources: sources.unwrap_or_default(),
         })
     }

@@ -30,6 +30,7 @@ pub mod ledger;
 pub mod live;
 mod long_slices;
 pub mod low_runs;
+mod memory_floor;
 mod neighbours;
 mod notes;
 mod outliers;

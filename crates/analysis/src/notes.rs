@@ -273,10 +273,7 @@ fn survivors(record: &Record) -> Vec<Note> {
 }
 
 fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
-    let floor_kib = record.events.iter().find_map(|event| match event {
-        Event::Launcher { maxrss_floor_kib, .. } => Some(*maxrss_floor_kib),
-        _ => None,
-    })?;
+    let floor_kib = record.launcher_peak_kib()?;
     let binds = |arm: &&ArmSummary| {
         let maxrss = arm.metric("maxrss");
         !arm.is_hidden && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)

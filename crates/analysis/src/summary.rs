@@ -70,6 +70,8 @@ pub enum LimitCause {
     Interruptions,
     /// The other hardware thread of the core was busy when most of the lowest runs began, or in most slices.
     Neighbours,
+    /// Peak memory is not above the launcher's.
+    MemoryFloor,
 }
 
 /// The time that other programs took from the runs of an arm.

@@ -54,6 +54,14 @@ impl Record {
         })
     }
 
+    /// The launcher's peak resident set, KiB; `None` without a launcher, or if the session was killed.
+    pub fn launcher_peak_kib(&self) -> Option<u64> {
+        self.events.iter().find_map(|event| match event {
+            Event::Launcher { maxrss_floor_kib, .. } => Some(*maxrss_floor_kib),
+            _ => None,
+        })
+    }
+
     fn follow<R: BufRead + Seek>(
         path: &Path,
         (mut tail, header): (RecordTail<R>, Header),

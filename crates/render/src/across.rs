@@ -99,7 +99,8 @@ pub fn text(
         let words = (plan, QuantityWords::of_arm(new.record, pair.new.arm));
         out.push_str(&comparison("new:old", evidence, &pair.judgement, words, styles));
         if bound(pair) != RatioBound::Exact {
-            let why = format!("the ratio is {}this: a t0 is a limit", bound_word(bound(pair)));
+            let word = bound_word(bound(pair));
+            let why = format!("the ratio is {word}this: the {location} of a session is a limit");
             wrap_at(&mut out, COMMAND_INDENT, &why);
         }
         let last = old.last().zip(pair.old.last());

@@ -3,6 +3,7 @@
 use crate::ratios::{
     change, exact_percent, exact_text, interval_ends, percent_ends, repeats, times_text,
 };
+use crate::units::percent;
 use analysis::convert::of_record;
 use analysis::exact::SAME_WORK;
 use analysis::suite::plan_of_arm;
@@ -253,6 +254,11 @@ impl QuantityWords {
             false => [1.0 - shown.ratio, 1.0 - shown.hi, 1.0 - shown.lo],
         });
         let times = || self.times(&ratio);
+        // Few pairs, or a reference with less memory than the launcher.
+        let (ends, range) = match shown.hi.is_finite() {
+            true => (format!("{lo} to {hi}"), range),
+            false => (format!("at least {lo}"), format!("at least {}", percent(shown.lo - 1.0))),
+        };
         match self {
             Self::Time => time_difference(new, old, shown, &by, &range),
             Self::Value(better) => {
@@ -260,7 +266,7 @@ impl QuantityWords {
                 let word = if is_better { "better" } else { "worse" };
                 let side = if is_more { "higher" } else { "lower" };
                 match is_factor {
-                    true => format!("{new} {} of {old} ({lo} to {hi}), which is {word}", times()),
+                    true => format!("{new} {} of {old} ({ends}), which is {word}", times()),
                     false => {
                         format!(
                             "{new} gives a value {by} {side} than {old} ({range}), which is {word}"
@@ -268,7 +274,7 @@ impl QuantityWords {
                     }
                 }
             }
-            _ if is_factor => format!("{new} {} as {old} ({lo} to {hi})", times()),
+            _ if is_factor => format!("{new} {} as {old} ({ends})", times()),
             Self::Amount { verb, noun, is_count, .. } => {
                 let less = if is_count { "fewer" } else { "less" };
                 let word = if is_more { "more" } else { less };
@@ -359,6 +365,13 @@ mod tests {
         check(memory, 1.12, "b uses 12.0 % more memory than a (10.0 to 14.0 %)");
         check(memory, 0.88, "b uses 12.0 % less memory than a (10.0 to 14.0 %)");
         check(memory, 3.0, "b uses 3.000 times as much memory as a (2.980 to 3.020)");
+        let open = |ratio, lo| RatioInterval { ratio, lo, hi: f64::INFINITY };
+        let text = |shown| memory.difference("b", "a", shown);
+        assert_eq!(
+            text(open(3.0, 2.5)),
+            "b uses 3.0000 times as much memory as a (at least 2.5000)"
+        );
+        assert_eq!(text(open(1.5, 1.25)), "b uses 50 % more memory than a (at least 25 %)");
         let cpu = quantity(DecideOn::Cpu, Better::Lower, true);
         check(cpu, 1.12, "b uses 12.0 % more CPU time than a (10.0 to 14.0 %)");
         let faults = quantity(DecideOn::Faults, Better::Lower, false);

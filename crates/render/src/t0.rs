@@ -73,6 +73,7 @@ pub fn why_limited(arm: &ArmSummary) -> Option<&'static str> {
     Some(match arm.times.as_ref()?.limited_by? {
         LimitCause::Interruptions => "every run was interrupted",
         LimitCause::Neighbours => "the core's other hardware thread was busy",
+        LimitCause::MemoryFloor => "not above the memory of our launcher",
     })
 }
 

@@ -161,7 +161,7 @@ pub struct MeasuredArm {
     pub own: Option<UncertainValue>,
     /// The median of the runs. Net of the control, if there is one.
     pub median: Option<UncertainValue>,
-    /// Whether the arm's own t0 is only an upper limit, because noise was in every run.
+    /// Whether the arm's own value is only an upper limit: noise was in every run, or memory may be the launcher's.
     pub is_upper_limit: bool,
     /// Of several copies at the same time (`run -j`): how many end in a second, if a run of all of them takes `value`.
     #[serde(skip_serializing_if = "Option::is_none")]

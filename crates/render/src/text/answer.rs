@@ -56,12 +56,17 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
     if let (false, Some(values)) = (has_t0, &arm.times) {
         let is_imported = page.judged.record.header.imported.is_some();
         let runs = if is_imported { "values" } else { "runs" };
-        let text = page.unit.label(&page.unit.uncertain(values.median.value, values.median.err));
+        let (most, err) = match values.is_upper_limit {
+            true => ("at most ", None),
+            false => ("", values.median.err),
+        };
+        let text = page.unit.label(&page.unit.uncertain(values.median.value, err));
+        let why = t0::why_limited(arm).map_or_else(String::new, |why| format!(": {why}"));
         return match quantity {
             // Copies are not named: the memory is the largest process's.
             QuantityWords::Amount { verb, noun, is_count, .. } => {
                 let of = if is_count { "" } else { "of " };
-                format!("{name} {verb} {text} {of}{noun}, the median of its runs")
+                format!("{name} {verb} {most}{text} {of}{noun}, the median of its runs{why}")
             }
             _ => format!("{name} gives {text}, the median of its {runs}"),
         };

@@ -117,9 +117,10 @@ fn is_far_from_table(page: &SummaryContext<'_>, arm: &ArmSummary, t0: UncertainV
     arm.arm != page.plan.reference && beside.is_some_and(is_far)
 }
 
-/// Appends a t0 that is only an upper limit, and the reason.
-fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most_ns: f64) {
-    let text = page.unit.label(&format!("t0 at most {}", page.unit.number(most_ns, None)));
+/// Appends a t0 or memory that is only an upper limit, and the reason.
+fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most: f64) {
+    let location = QuantityWords::location(page.judged.record, arm.arm);
+    let text = page.unit.label(&format!("{location} at most {}", page.unit.number(most, None)));
     let why = t0::why_limited(arm).unwrap_or_default();
     write!(out, "   {}: {why}", paint(page.styles.headline, &text)).ok();
     let cpu = arm.cpu.as_ref().filter(|cpu| !cpu.is_upper_limit);

@@ -356,5 +356,8 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
             "some of the numbers are not above zero, or all are equal: no ratio with an error can be told"
                 .into()
         }
+        NoTest::MemoryFloor => {
+            "peak memory is not above that of our launcher; a program's own may be lower".into()
+        }
     }
 }

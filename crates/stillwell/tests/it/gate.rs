@@ -19,6 +19,17 @@ fn builds(new_ns: u32) -> Bench {
     bench
 }
 
+/// [`builds`] whose memory is above the launcher's.
+fn large_builds() -> Bench {
+    let bench = builds(1300);
+    for (side, ns) in [("old", 1000), ("new", 1300)] {
+        let use_memory = "dd bs=20M count=1 if=/dev/zero of=/dev/null 2>/dev/null\nn=$((";
+        let program = google_benchmark(ns).replacen("n=$((", use_memory, 1);
+        bench.script(&format!("{side}/sums"), &program);
+    }
+    bench
+}
+
 fn gate(bench: &Bench, options: &[&str]) -> Ran {
     let files = ["--markdown", "c.md", "--junit", "j.xml", "--json", "g.json", "-o", "out.suite"];
     let builds = ["gate", "--old", "old", "--new", "new"];
@@ -206,7 +217,7 @@ fn a_benchmark_that_crashes_is_failing() {
 
 #[test]
 fn another_metric_can_decide() {
-    let bench = builds(1300);
+    let bench = large_builds();
     let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "30s"];
     gate(&bench, &options).ends_with(0);
     let row = &json(&bench)["benchmarks"][0];
@@ -217,7 +228,7 @@ fn another_metric_can_decide() {
 
 #[test]
 fn a_benchmark_can_be_limited() {
-    let bench = builds(1300);
+    let bench = large_builds();
     // Of a time, a busy machine would tell only an upper limit.
     let options = ["--decide-on", "maxrss", "--fail-on", "above:64KiB"];
     gate(&bench, &options).ends_with(1);

@@ -1,0 +1,99 @@
+//! Peak memory that may be the launcher's: the kernel starts a child's `ru_maxrss` at its parent's peak
+//! (`setmax_mm_hiwater_rss` in fs/exec.c), so a value up to the launcher's peak is only an upper limit.
+
+use crate::comparison::{Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
+use crate::summary::{ArmSummary, LimitCause, TimeSummary};
+use model::values::DecideOn;
+use record::Record;
+
+/// Makes the compared memory of an arm an upper limit, if it may be the launcher's.
+pub(super) fn limit(record: &Record, memory: &mut TimeSummary) {
+    let is_compared = record.header.plan.policy.decide_on == Some(DecideOn::Maxrss);
+    let floor_kib = record.launcher_peak_kib().filter(|_| is_compared);
+    if floor_kib.is_some_and(|kib| memory.median.value <= kib as f64 * 1024.0) {
+        memory.limit(memory.median.value, LimitCause::MemoryFloor);
+    }
+}
+
+/// The evidence of a test. An arm at the launcher's peak may use any memory below, so only a difference that less memory
+/// makes larger is decided, and its interval has one end.
+pub(super) fn bounded(paired: PairedTest, [old, new]: [&ArmSummary; 2]) -> Evidence {
+    let is_limit = |arm: &ArmSummary| {
+        arm.times.as_ref().is_some_and(|it| it.limited_by == Some(LimitCause::MemoryFloor))
+    };
+    let (old, new) = (is_limit(old), is_limit(new));
+    let open = |it: RatioInterval| RatioInterval {
+        lo: if new { 0.0 } else { it.lo },
+        hi: if old { f64::INFINITY } else { it.hi },
+        ..it
+    };
+    let ratio = open(paired.ratio);
+    let is_different = paired.decision == PairedDecision::Different;
+    if (old || new) && !(is_different && (ratio.lo >= 1.0 || ratio.hi <= 1.0)) {
+        return Evidence::None { because: NoTest::MemoryFloor };
+    }
+    let (net_ratio, mean_ratio) = (paired.net_ratio.map(open), open(paired.mean_ratio));
+    Evidence::Paired(PairedTest { ratio, net_ratio, mean_ratio, ..paired })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{GateAnswer, Verdict, judge};
+    use crate::{against_ceiling, analyse, summarise};
+    use model::values::ValueUnit;
+    use model::values::metric::Metric;
+    use record::{Event, Rows, fixture};
+
+    /// A session with so much memory of each arm, and a launcher of 1000 KiB.
+    fn session(kib: [u64; 2]) -> Record {
+        let mut record = fixture::record(&["a", "b"]);
+        record.header.plan.policy.decide_on = Some(DecideOn::Maxrss);
+        record.header.plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Bytes);
+        record.rows = Rows::of(record.header.plan.policy.compared());
+        for block in 0..40u32 {
+            for slot in 0..2u32 {
+                // Each arm is first equally often.
+                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
+                let mut row = fixture::row(step, arm, Some(block), 1_000_000);
+                let noise = u64::from(step * 7919 % 13);
+                row.set(Metric::MaxrssKib, Some(kib[arm as usize] + noise));
+                row.exit = 0;
+                record.rows.push(&row);
+            }
+        }
+        let (evidence_ns, survivors) = (None, Vec::new());
+        record.events.push(Event::Launcher { maxrss_floor_kib: 1000, evidence_ns, survivors });
+        record
+    }
+
+    /// The verdict, and which ends of the interval are known; or why there is no test.
+    fn judged(kib: [u64; 2]) -> Result<(Verdict, [bool; 2]), NoTest> {
+        let record = session(kib);
+        let analysis = analyse(&record);
+        let found = &analysis.comparisons[0];
+        let ends = found.evidence.test()?.ratio.ends().map(|end| end.is_some());
+        Ok((judge(found, &record.header.plan.policy).verdict, ends))
+    }
+
+    #[test]
+    fn memory_below_the_launchers_is_not_compared() {
+        assert_eq!(judged([900, 900]), Err(NoTest::MemoryFloor));
+        assert_eq!(judged([900, 980]), Err(NoTest::MemoryFloor), "the launcher's peak grows");
+        assert_eq!(judged([900, 3000]), Ok((Verdict::Slower, [true, false])));
+        assert_eq!(judged([3000, 900]), Ok((Verdict::Faster, [false, true])));
+        assert_eq!(judged([2000, 3000]), Ok((Verdict::Slower, [true, true])));
+    }
+
+    #[test]
+    fn memory_below_the_launchers_is_above_no_ceiling() {
+        let record = session([3000, 900]);
+        let arms = summarise(&record);
+        let answer = |most: &str| {
+            let ceiling = most.parse().unwrap();
+            against_ceiling(&record.header.plan, &arms, ceiling).unwrap()[0].answer
+        };
+        assert_eq!(answer("1MiB"), GateAnswer::Pass);
+        assert_eq!(answer("64KiB"), GateAnswer::Undecided);
+    }
+}
