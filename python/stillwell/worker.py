@@ -106,8 +106,7 @@ class Statement:
     """
 
     def __init__(self, sources, duplicate, namespace):
-        self.namespace, self.duplicate, self.parts, self.starts = namespace, duplicate, [], []
-        self.is_async = False
+        self.namespace, self.duplicate, self.parts, self.starts, self.is_async = namespace, duplicate, [], [], False
         # Each part has its own range of lines, which tells the part of an error. No part has a line of the template. From Python 3.13 on, the
         # compiler joins two instructions of the same line, so that the loop would differ from timeit's.
         first_line = TEMPLATE.count("\n") + 5
@@ -343,14 +342,6 @@ def subinterpreter():
     return int(current[0] if isinstance(current, tuple) else current) or ""
 
 
-def thread_count():
-    """Threads of this process; nothing where /proc is not mounted."""
-    try:
-        return len(posix.listdir("/proc/self/task"))
-    except OSError:
-        return ""
-
-
 def metadata():
     """The metadata of this Python, by the names of pyperf. It imports modules, so it must come after the measurements."""
     path, clock, found = sys.path[:], time.get_clock_info("perf_counter"), {}
@@ -365,7 +356,8 @@ def metadata():
         found["python_version"] = "%s (%d-bit)" % (version, 64 if sys.maxsize > 1 << 32 else 32)
         found["python_compiler"] = platform.python_compiler()
         found["python_cflags"], found["python_config_args"] = sysconfig.get_config_vars("CFLAGS", "CONFIG_ARGS")
-    except Exception:  # An embedded or stripped Python may lack some of these. They are then left out.
+        found["python_threads"] = len(posix.listdir("/proc/self/task"))
+    except Exception:  # An embedded or stripped Python may lack some of these, and a container /proc. They are then left out.
         pass
     finally:
         sys.path[:] = path
@@ -373,7 +365,7 @@ def metadata():
     found["python_hash_seed"] = posix.environ.get(b"PYTHONHASHSEED", b"").decode("utf-8", "replace")
     found["python_gil"] = ("disabled", "enabled")[sys._is_gil_enabled()] if hasattr(sys, "_is_gil_enabled") else ""
     found["python_jit"] = "enabled" if has_jit() else "disabled" if hasattr(sys, "_jit") or IS_PYPY else ""
-    found["python_subinterpreter"], found["python_threads"] = subinterpreter(), thread_count()
+    found["python_subinterpreter"] = subinterpreter()
     found["python_gc"] = "" if gc.isenabled() else "disabled"
     found["timer"] = "%s, resolution: %.3g ns" % (clock.implementation, clock.resolution * 1e9)
     return {name: " ".join(str(value).split()) for name, value in found.items() if value}
