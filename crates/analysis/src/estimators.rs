@@ -59,12 +59,12 @@ pub struct Ratios {
 pub fn estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let each = sessions(record).into_iter().flat_map(|(first, session)| {
         let n_arms = session.header.plan.arms.len();
-        of_session(session, &arms[first..first + n_arms])
+        session_estimators(session, &arms[first..first + n_arms])
     });
     each.collect()
 }
 
-fn of_session(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
+fn session_estimators(record: &Record, arms: &[ArmSummary]) -> Vec<Option<Estimators>> {
     let plan = &record.header.plan;
     let walls = by_arm(&record.rows, plan.arms.len(), Rows::headline);
     let mut found: Vec<Option<Estimators>> = walls.par_iter().map(|wall| estimate(wall)).collect();

@@ -22,10 +22,10 @@ const UPPER_QUANTILE: f64 = 0.95;
 
 /// The values of every candidate: slices if there are any, otherwise runs. Controls have none.
 pub fn series(record: &Record) -> Vec<Vec<f64>> {
-    sessions(record).into_iter().flat_map(|(_, session)| of_session(session)).collect()
+    sessions(record).into_iter().flat_map(|(_, session)| session_series(session)).collect()
 }
 
-fn of_session(record: &Record) -> Vec<Vec<f64>> {
+fn session_series(record: &Record) -> Vec<Vec<f64>> {
     let plan = &record.header.plan;
     let mut values = match &record.slices {
         Some(slices) => launches::values_by_arm(plan, slices, None),

@@ -222,11 +222,11 @@ impl RacePage<'_> {
 
     /// A ratio of costs as a ratio of the shown values.
     fn shown(&self, ratio: LogRatio) -> RatioInterval {
-        of_costs(ratio).of_values(self.plan.policy.better)
+        cost_ratio(ratio).of_values(self.plan.policy.better)
     }
 }
 
-pub(super) fn of_costs(ratio: LogRatio) -> RatioInterval {
+pub(super) fn cost_ratio(ratio: LogRatio) -> RatioInterval {
     RatioInterval { ratio: ratio.log.exp(), lo: ratio.lo.exp(), hi: ratio.hi.exp() }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::quantity::QuantityWords;
-use crate::race::{RacePage, of_costs, word};
+use crate::race::{RacePage, cost_ratio, word};
 use search::race::{ArmStanding, FinalStanding, LogRatio};
 
 /// A race at its end.
@@ -119,7 +119,7 @@ fn entry<'a>(page: &'a RacePage<'a>, it: &'a ArmStanding) -> RacedArm<'a> {
 
 fn ratio(ratio: Option<LogRatio>) -> Option<RaceRatio> {
     let found = ratio?;
-    let costs = of_costs(found);
+    let costs = cost_ratio(found);
     let [lo, hi] = costs.ends();
     Some(RaceRatio { ratio: costs.ratio, lo, hi, n_blocks: found.n_pairs })
 }

@@ -106,19 +106,19 @@ pub struct ArmLedger {
 /// values than times have none.
 pub fn record_ledger(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     if record.parts.is_empty() {
-        return of_session(record, arms);
+        return session_ledger(record, arms);
     }
     let each = sessions(record).into_iter().filter_map(|(first, session)| {
         let n_arms = session.header.plan.arms.len();
         let own = arms[first..first + n_arms].iter().cloned();
         let own: Vec<_> = own.map(|it| ArmSummary { arm: it.arm - first, ..it }).collect();
         let is_of_times = !session.rows.compares_other_values();
-        Some((first, is_of_times.then(|| of_session(session, &own)).flatten()?))
+        Some((first, is_of_times.then(|| session_ledger(session, &own)).flatten()?))
     });
     RecordLedger::joined(&record.header.plan, each)
 }
 
-fn of_session(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
+fn session_ledger(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
     let losses = losses_by_step(record);
     if !can_be_added(&samples, &losses) {

@@ -58,7 +58,7 @@ impl LauncherLoop {
             row.set(Metric::Instructions, count.map(|count| count.instructions));
             row.set(Metric::SystemCalls, count.and_then(|count| count.system_calls));
             row.set(Metric::LeftOut, count.and_then(|count| count.left_out));
-            row.value = of_an_iteration(&row, task);
+            row.value = instructions_per_iteration(&row, task);
             row.set(Metric::CountingNs, Some(ran.ended_ns - ran.launched.exec_ns));
             destination.append(&row)?;
         }
@@ -104,12 +104,12 @@ pub(super) fn without_half(row: &mut Row, count: Option<&CountTask>, half: Optio
     if let (Some(count), true) = (count, half.is_some()) {
         let n = row.get(Metric::Instructions).zip(half).and_then(|(n, half)| n.checked_sub(half));
         row.set(Metric::Instructions, n.filter(|&n| n > 0));
-        row.value = of_an_iteration(row, count);
+        row.value = instructions_per_iteration(row, count);
     }
 }
 
 /// The instructions of one iteration; `None` if a whole process is counted.
-fn of_an_iteration(row: &Row, count: &CountTask) -> Option<f64> {
+fn instructions_per_iteration(row: &Row, count: &CountTask) -> Option<f64> {
     let counted = row.get(Metric::Instructions).filter(|_| count.half.is_some())?;
     Some(counted as f64 / count.n_iterations as f64)
 }

@@ -48,7 +48,7 @@ pub fn fixes_iterations(harness: Harness, benchmark: &str) -> bool {
 
 /// The iterations of the two processes whose difference has `n`. Most frameworks do the same work around any number of
 /// iterations only if it is twice another.
-pub fn of_processes(harness: Harness, n: u64) -> [u64; 2] {
+pub fn process_iterations(harness: Harness, n: u64) -> [u64; 2] {
     let fewer = if has_runtime(harness) { n.div_ceil(FEWER) } else { n };
     [fewer, fewer + n]
 }

@@ -29,7 +29,8 @@ use crate::values::ProcessValue;
 pub use counted::{
     CLOCK_STEP_NS, chooses_by_clock, command_of_all, countable, counted_ns, counting_environment,
     exact_option, fixes_iterations, has_runtime, length_factor, lists_by_running, mean_share,
-    of_processes, own_children, readings, repeats_within, with_exact_iterations, works_on_times,
+    own_children, process_iterations, readings, repeats_within, with_exact_iterations,
+    works_on_times,
 };
 pub use fixed::with_iterations;
 

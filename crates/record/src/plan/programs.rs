@@ -14,7 +14,7 @@ use crate::plan::workers::{Workers, run_spec};
 use crate::plan::{Arm, BlockRule, CountedIterations, Plan, Role, ShellReason, ValueRule};
 use host::Facts;
 use model::harness::{
-    Harness, command_of_all, countable, counted_ns, counting_environment, of_processes,
+    Harness, command_of_all, countable, counted_ns, counting_environment, process_iterations,
     with_exact_iterations, works_on_times,
 };
 use model::prose::prose;
@@ -139,7 +139,7 @@ fn counted_arm(
         let named = format!("{benchmark} ({})", harness.name());
         words.map_err(|why| anyhow!(prose![DecideOn " instructions: {named}: {why}"]))
     };
-    let [fewer, more] = of_processes(harness, n);
+    let [fewer, more] = process_iterations(harness, n);
     let (argv, half) = (words(more)?, words(fewer)?);
     let counted = CountedIterations {
         n,

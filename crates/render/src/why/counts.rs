@@ -48,7 +48,7 @@ fn row(tally: &Tally) -> Vec<String> {
 }
 
 /// The counts that explain a function in the sentences: its own counts, and for a kernel reason all counts of its kind.
-pub fn of_part<'a>(breakdown: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
+pub fn part_tallies<'a>(breakdown: &'a Breakdown, part: &FunctionPart) -> Vec<&'a Tally> {
     let of_kind = |what: &str| {
         let all = breakdown.tallies.iter().filter(|tally| tally.what == what);
         let in_all = all.clone().find(|tally| tally.function.is_none());

@@ -132,7 +132,7 @@ fn reasons(breakdown: &Breakdown, part: &FunctionPart) -> Vec<String> {
         let number = |at: usize| uncertain::significant(count.means[at], 4);
         format!("A run has {} {}, before {}.", number(1), count.name, number(0))
     });
-    let tallies = counts::of_part(breakdown, part).into_iter().map(counts::sentence);
+    let tallies = counts::part_tallies(breakdown, part).into_iter().map(counts::sentence);
     lacks.into_iter().chain(size).chain(count).chain(tallies).collect()
 }
 

@@ -273,7 +273,7 @@ fn who_may_not_write_a_history_reads_it() {
 
 /// An unfinished record of a killed job counts neither in the pool nor in the history. The pool's manifest is no result.
 #[test]
-fn of_a_pool_the_tasks_that_are_done_are_added() {
+fn finished_tasks_of_a_pool_are_added() {
     let bench = Bench::new();
     for directory in ["runs/pool/done", "runs/pool/part", "runs/part"] {
         std::fs::create_dir_all(bench.path(directory)).expect("a directory");

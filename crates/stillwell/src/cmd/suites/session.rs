@@ -149,7 +149,7 @@ impl SuiteSession<'_> {
                 // share may be too short for three counts.
                 let n_to_come = (open.len() - index) as u64;
                 let limits = match &first {
-                    Some(first) if !is_counted => first.of_visit(self.left_ns(), n_to_come),
+                    Some(first) if !is_counted => first.visit_limits(self.left_ns(), n_to_come),
                     _ => VisitLimits { left_ns: self.left_ns(), n_blocks_max: u32::MAX },
                 };
                 if self.visit_and_judge(at, limits)? {

@@ -20,7 +20,7 @@ pub(super) struct FirstPass {
 
 impl FirstPass {
     /// The limits of a visit. `n_to_come`: number of visits, this one included.
-    pub(super) fn of_visit(&self, left_ns: u64, n_to_come: u64) -> VisitLimits {
+    pub(super) fn visit_limits(&self, left_ns: u64, n_to_come: u64) -> VisitLimits {
         let left_ns = left_ns.saturating_sub(self.kept_ns) / n_to_come;
         VisitLimits { left_ns, n_blocks_max: self.n_blocks_max }
     }
