@@ -10,7 +10,7 @@ use stillwell_stats::{
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
 
-/// Times with ties, like those of a coarse clock.
+/// Times with ties, as a coarse clock gives them.
 fn times(n: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value = Vec<f64>> {
     vec((1000u32..1400).prop_map(f64::from), n)
 }

@@ -190,7 +190,7 @@ fn path() -> std::path::PathBuf {
     concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/documents.json").into()
 }
 
-/// The file may only grow: programs that read today's documents can read those of later versions.
+/// The file may only grow: programs that read today's documents can read later ones.
 #[test]
 fn the_file_is_that_of_the_types_and_nothing_went_away() {
     let old: Value = serde_json::from_str(DOCUMENTS).unwrap();

@@ -257,7 +257,7 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
         Some(last) if short.is_empty() => last,
         Some(last) => format!("{} and {last}", short.join(", ")),
     };
-    // The factor is that of the first alone.
+    // The factor belongs to the first alone.
     format!("{first} is {than}; {close} cannot be told apart from it{hint}")
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A rate may exceed its nominal value by two standard deviations of a binomial count.
 
-/// A simulation in two sizes: that of every day, and the one that a release needs, which `make test` leaves out by its
+/// A simulation in two sizes: one for every day, and one for a release, which `make test` leaves out by its
 /// name.
 macro_rules! in_two_sizes {
     ($simulation:ident: $few:expr, $many:expr) => {

@@ -20,7 +20,7 @@ struct SuiteShape {
     n_pairs_max: usize,
     /// Pairs of all members together.
     budget: usize,
-    /// Whether as much time as that of the passes goes to suspects, as in a gate.
+    /// Whether suspects get as much time as the passes, as in a gate.
     is_steered: bool,
 }
 

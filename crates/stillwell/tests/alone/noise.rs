@@ -131,7 +131,7 @@ fn pauses_alone_go_to_standard_output() {
     assert!(pauses.lines().all(|line| line.split(',').all(|cell| cell.parse::<u64>().is_ok())));
 }
 
-/// Numbers of threads of `noise`: those of its loops, and others.
+/// Numbers of threads of `noise`: the threads of its loops, and others.
 fn n_loops_and_others(running: &Running) -> (usize, usize) {
     let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
     let names = threads.flatten().map(|it| std::fs::read_to_string(it.path().join("comm")));

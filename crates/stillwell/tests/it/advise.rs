@@ -71,7 +71,7 @@ fn a_step_is_taken_for_its_own_runs_and_put_back() {
     let missing = advice["missing"].as_array().unwrap();
     let fixed = missing.iter().find(|step| step["name"] == "fixed layout").unwrap();
     assert!(fixed["why"].as_str().unwrap().contains("randomize_va_space"), "{fixed}");
-    // Every visit has a warm-up beside its runs, and those of both steps take turns in random order.
+    // Every visit has a warm-up beside its runs. The runs of both steps take turns in random order.
     let seen = bench.read("seen");
     let n = |governor| seen.lines().filter(|line| *line == governor).count();
     assert!(n("performance") > 30 && n("powersave") > 30, "{seen}");

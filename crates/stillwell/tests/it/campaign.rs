@@ -143,7 +143,7 @@ fn a_killed_attempt_has_spent_its_share() {
     shows(&bench.stillwell(&["campaign", "status", "c"]), "killed not decided was killed");
 }
 
-/// The trial's runs leave a file that makes all later ones fast, those of the confirmation too.
+/// The trial's runs leave a file that makes all later runs fast, also in the confirmation.
 #[test]
 fn results_that_the_trial_left_are_found_before_an_attempt_is_accepted() {
     let bench = begun(&[]);

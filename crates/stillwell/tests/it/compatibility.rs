@@ -1,4 +1,4 @@
-//! The promises of docs/compatibility.md: records of earlier programs, and what is said of those of later ones.
+//! The promises of docs/compatibility.md: records of earlier programs, and the messages about records of later ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

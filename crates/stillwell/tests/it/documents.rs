@@ -45,7 +45,7 @@ fn verb(words: &[&str]) -> Option<&'static str> {
     two.and_then(|two| find(&two)).or_else(|| find(words.first()?))
 }
 
-/// Asserts that the documents of a command line are those of its schema, and that there is one.
+/// Asserts that a command line prints a document, and that each fits its schema.
 #[track_caller]
 pub fn check(words: &[&str], stdout: &str) {
     let Some(verb) = verb(words) else { return };

@@ -26,7 +26,7 @@ export COUNT_FILE="${COUNT_FILE%\%p}$$"
 exec "$@"
 "#;
 
-/// A program of Google Benchmark whose times vary by more than half from process to process, those of `BM_slow` excepted.
+/// A program of Google Benchmark whose times, except in `BM_slow`, vary by more than half from process to process.
 const PROGRAM: &str = r#"#!/bin/sh
 iterations=100 sum=1000 out= comma= i=0
 for word; do

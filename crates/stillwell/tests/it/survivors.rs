@@ -1,4 +1,4 @@
-//! Processes that runs leave behind: counted, told, and ended with the session. Those of hooks stay.
+//! Processes that runs leave behind: counted, told, and ended with the session. Processes of hooks stay.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn what_each_run_leaves_is_counted_and_ended_with_the_session() {
     assert!(shown.contains("left 8 processes behind") && shown.contains("--conclude"), "{shown}");
 }
 
-/// The events of the launcher's descendants count together, so the kernel adds its work to that of the next runs.
+/// The events of the launcher's descendants count together, so the kernel adds its work to the next runs.
 #[test]
 fn the_work_of_what_is_left_behind_is_in_no_later_run() {
     let bench = Bench::new();

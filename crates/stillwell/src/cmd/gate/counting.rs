@@ -72,7 +72,7 @@ impl Work {
 }
 
 impl Counting {
-    /// `None` if nothing is counted, or if the processor's counts decide: their session is one like that of times. Errors:
+    /// `None` if nothing is counted, or if the processor's counts decide: their session is like a session of times. Errors:
     /// the user asks for counts, and nothing counts here.
     pub(super) fn of(verb: &GateVerb) -> Result<Option<Self>> {
         let when = match verb.decide_on {
