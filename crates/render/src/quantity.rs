@@ -288,7 +288,6 @@ impl QuantityWords {
         if self.is_time() {
             return change(ratio);
         }
-        let percent = crate::units::percent;
         if !(1.0 / FACTOR_FROM..FACTOR_FROM).contains(&ratio) {
             return self.times(&crate::uncertain::significant(ratio, 3));
         }
