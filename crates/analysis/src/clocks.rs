@@ -74,9 +74,8 @@ pub fn compares_times(plan: &Plan) -> bool {
 
 /// [`compares_times`] of one arm: only files of other programs mix quantities.
 pub fn compares_time(plan: &Plan, arm: &Arm) -> bool {
-    let is_memory = plan.workers.as_ref().is_some_and(|it| it.headline.clock().is_none());
     match plan.policy.decide_on {
-        None => arm.unit.is_time() && !is_memory,
+        None => arm.unit.is_time(),
         Some(_) => plan.arms.iter().all(|arm| arm.unit.is_time()) && plan.policy.better.is_lower(),
     }
 }
