@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::history::series::{Change, ChangeKind, ConcurrentChanges, ResultSequence, Series};
+use crate::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use crate::history::{StoredResult, concurrent, relative};
 use analysis::{RatioInterval, shift_options};
 use model::values::Estimate;
-use stats::level_shift::{self, LevelHistory, Shape, Shift, ShiftOptions};
+use stats::level_shift::{self, Shape, Shift, ShiftOptions};
 use stats::multiplicity::benjamini_hochberg;
 
 /// Smallest significance level. A smaller one needs too many random orders.
@@ -43,15 +43,15 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
         );
         by_key.entry(key).or_default().push(entry);
     }
-    let mut groups: Vec<ResultSequence> =
-        by_key.into_values().map(|entries| ResultSequence::of(entries, policy.estimate)).collect();
+    let mut groups: Vec<Series> =
+        by_key.into_values().map(|entries| Series::of(entries, policy.estimate)).collect();
     if policy.is_relative {
         groups = relative::relative(groups, |group| {
             divided(group, policy).0.changes.iter().flat_map(own_changes).collect()
         });
     }
     let mut all: Vec<(Series, Option<f64>)> =
-        groups.into_par_iter().map(|ordered| divided(ordered, policy)).collect();
+        groups.into_par_iter().map(|series| divided(series, policy)).collect();
     resolve(&mut all, policy);
     let ps: Vec<f64> = all.iter().filter_map(|(_, p)| *p).collect();
     let mut qs = benjamini_hochberg(&ps).unwrap_or_default().into_iter();
@@ -110,32 +110,16 @@ fn own_changes(change: &Change) -> Vec<relative::OwnChange> {
     }
 }
 
-/// The changes of one series, and the p-value of "there is none".
-fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Option<f64>) {
-    let ResultSequence { entries, values, is_by_commit } = ordered;
-    let logs = stats::logs(&values).ok();
+/// The series with its changes, and the p-value of "there is none".
+fn divided(mut series: Series, policy: DetectionSettings) -> (Series, Option<f64>) {
+    let logs = stats::logs(&series.values).ok();
     let found = logs.and_then(|logs| level_shift::find(&logs, options(policy)).ok());
+    let Some(found) = found else { return (series, None) };
+    let change = |shift: &Shift| change(shift, &series.entries);
     let is_large = |change: &Change| change.ratio.ratio.ln().abs() >= policy.size_min.ln_1p();
-    let changes = |found: &LevelHistory| -> Vec<Change> {
-        found.shifts.iter().map(|shift| change(shift, &entries)).filter(is_large).collect()
-    };
-    let changes = found.as_ref().map(changes).unwrap_or_default();
-    let nearest = found.as_ref().and_then(|found| found.nearest).map(|it| change(&it, &entries));
-    let first = &entries[0];
-    let series = Series {
-        benchmark: first.result.benchmark.clone(),
-        arm: first.result.arm.clone(),
-        unit: first.result.unit.clone(),
-        better: first.result.better(),
-        machine: first.origin.machine.clone(),
-        is_by_commit,
-        values,
-        q: None,
-        changes,
-        nearest,
-        entries,
-    };
-    (series, found.map(|found| found.p))
+    series.changes = found.shifts.iter().map(change).filter(is_large).collect();
+    series.nearest = found.nearest.as_ref().map(change);
+    (series, Some(found.p))
 }
 
 fn change(shift: &Shift, entries: &[StoredResult]) -> Change {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use stats::SortedSample;
 
-use crate::history::series::ResultSequence;
+use crate::history::series::Series;
 
 /// Fewest other series that a result needs. Their median must stay right if one or two of them change.
 const OTHERS_MIN: usize = 4;
@@ -25,7 +25,7 @@ pub type OwnChange = (usize, f64);
 
 /// A series with its estimated levels and common movement.
 struct MachineSeries {
-    ordered: ResultSequence,
+    ordered: Series,
     levels: Vec<f64>,
     /// Common movement of the machine at each result, as a factor.
     common: Vec<f64>,
@@ -33,27 +33,23 @@ struct MachineSeries {
 
 impl MachineSeries {
     /// Starts with the median as the level.
-    fn of(ordered: ResultSequence) -> Self {
+    fn of(ordered: Series) -> Self {
         let n = ordered.values.len();
         let mut member = Self { ordered, levels: Vec::new(), common: vec![1.0; n] };
         member.levels = member.levels_between(&[]);
         member
     }
 
-    fn machine(&self) -> &str {
-        &self.ordered.entries[0].origin.machine
-    }
-
     /// The sign of a slowdown: it makes times longer, and throughputs smaller.
     fn sign(&self) -> f64 {
-        if self.ordered.entries[0].result.better().is_lower() { 1.0 } else { -1.0 }
+        if self.ordered.better.is_lower() { 1.0 } else { -1.0 }
     }
 
     /// The series with each value divided by the common movement.
-    fn without_common(&self) -> ResultSequence {
+    fn without_common(&self) -> Series {
         let values = self.ordered.values.iter().zip(&self.common);
         let values = values.map(|(value, common)| value / common).collect();
-        ResultSequence { values, ..self.ordered.clone() }
+        Series { values, ..self.ordered.clone() }
     }
 
     /// Level at each result: the median between two changes, without the common movement.
@@ -69,11 +65,11 @@ impl MachineSeries {
     }
 
     fn timed(&self) -> Deviations<'_> {
-        let ResultSequence { entries, values, .. } = &self.ordered;
+        let Series { entries, values, .. } = &self.ordered;
         let moves = values.iter().zip(&self.levels);
         let moves = moves.map(|(value, level)| self.sign() * (value / level).ln());
         Deviations {
-            machine: self.machine(),
+            machine: &self.ordered.machine,
             moves: moves.collect(),
             measured_s: entries.iter().map(|entry| entry.origin.measured_s).collect(),
         }
@@ -100,9 +96,9 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
 /// A change of a single series biases the common movement, and so all other series. Therefore each round attributes
 /// only the largest remaining changes of a machine to single series, and then estimates again.
 pub fn relative(
-    groups: Vec<ResultSequence>,
-    own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
-) -> Vec<ResultSequence> {
+    groups: Vec<Series>,
+    own_changes: impl Fn(Series) -> Vec<OwnChange> + Sync,
+) -> Vec<Series> {
     let mut members: Vec<MachineSeries> = groups.into_iter().map(MachineSeries::of).collect();
     let mut share = 1.0;
     for _ in 0..ROUNDS {
@@ -111,12 +107,12 @@ pub fn relative(
             members.par_iter().map(|member| own_changes(member.without_common())).collect();
         let mut largest: HashMap<String, f64> = HashMap::new();
         for (member, changes) in members.iter().zip(&changes) {
-            let of_machine = largest.entry(member.machine().to_owned()).or_default();
+            let of_machine = largest.entry(member.ordered.machine.clone()).or_default();
             *of_machine = changes.iter().fold(*of_machine, |largest, own| largest.max(own.1.abs()));
         }
         share /= 2.0;
         for (member, changes) in members.iter_mut().zip(changes) {
-            let least = share * largest[member.machine()];
+            let least = share * largest[&member.ordered.machine];
             let large = changes.into_iter().filter(|own| own.1.abs() >= least);
             let mut places: Vec<usize> = large.map(|own| own.0).collect();
             // A spell may end after the next change.

@@ -90,26 +90,29 @@ pub struct Level {
     pub median: f64,
 }
 
-/// The results of one series in order, before the search for changes. [`Series`] explains the fields.
-#[derive(Clone)]
-pub struct ResultSequence {
-    pub entries: Vec<StoredResult>,
-    pub values: Vec<f64>,
-    pub is_by_commit: bool,
-}
-
-impl ResultSequence {
-    /// Sorts the results and takes their estimates.
-    pub fn of(mut entries: Vec<StoredResult>, estimate: Estimate) -> Self {
+impl Series {
+    /// Sorts the results of one series and takes their estimates. Its changes are still to be found.
+    pub(super) fn of(mut entries: Vec<StoredResult>, estimate: Estimate) -> Self {
         let is_by_commit = entries.iter().all(|entry| entry.result.committed_s.is_some());
         let time = |entry: &StoredResult| entry.result.committed_s.filter(|_| is_by_commit);
         entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
         let values = entries.iter().map(|entry| value(entry, estimate)).collect();
-        Self { entries, values, is_by_commit }
+        let StoredResult { result, origin, .. } = &entries[0];
+        Self {
+            benchmark: result.benchmark.clone(),
+            arm: result.arm.clone(),
+            unit: result.unit.clone(),
+            better: result.better(),
+            machine: origin.machine.clone(),
+            is_by_commit,
+            values,
+            q: None,
+            changes: Vec::new(),
+            nearest: None,
+            entries,
+        }
     }
-}
 
-impl Series {
     /// A ratio of values as one of costs: above 1 is worse.
     pub fn cost(&self, ratio: RatioInterval) -> RatioInterval {
         ratio.of_values(self.better)
