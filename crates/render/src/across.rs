@@ -95,17 +95,16 @@ pub fn text(
             let t0 = t0.as_deref().unwrap_or("unknown: no finished run");
             writeln!(out, "{name:<8}{location} {t0}").ok();
         }
-        let evidence = &pair.comparison.evidence;
-        let words = (plan, QuantityWords::of_arm(new.record, pair.new.arm));
-        out.push_str(&comparison("new:old", evidence, &pair.judgement, words, styles));
+        let (found, judgement) = (&pair.comparison, &pair.judgement);
+        out.push_str(&comparison("new:old", found, judgement, new.record, styles));
         if bound(pair) != RatioBound::Exact {
             let word = bound_word(bound(pair));
             let why = format!("the ratio is {word}this: the {location} of a session is a limit");
             wrap_at(&mut out, COMMAND_INDENT, &why);
         }
         let last = old.last().zip(pair.old.last());
-        if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
-            let old = &session.record.header.plan.arms[arm.arm];
+        if let (Some((past, arm)), Evidence::Unpaired { because, .. }) = (last, &found.evidence) {
+            let old = &past.record.header.plan.arms[arm.arm];
             offer_one_session(&mut out, old, (new.record, pair.new.arm), *because);
         }
         if let Some(deciles) = &pair.distributions {

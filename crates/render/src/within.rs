@@ -10,7 +10,6 @@ use crate::conclusion::session_conclusion;
 use crate::depth::Depth;
 use crate::document::{self, DocumentBody};
 use crate::names::distinct;
-use crate::quantity::QuantityWords;
 use crate::text::{answer, comparison};
 use crate::{Styles, closing, distributions};
 use analysis::verdict::Judged;
@@ -31,10 +30,9 @@ pub fn text(judged: Judged<'_>, pairs: &[ArmPair<'_>], detail: Depth, styles: &S
     for pair in pairs {
         let [new, old] = [pair.comparison.arm, pair.comparison.reference].map(name);
         if detail == Depth::Verbose {
-            let evidence = &pair.comparison.evidence;
             let heading = format!("{new} against {old}");
-            let words = (plan, QuantityWords::of(plan));
-            out.push_str(&comparison(&heading, evidence, &pair.judgement, words, styles));
+            let (found, judgement) = (&pair.comparison, &pair.judgement);
+            out.push_str(&comparison(&heading, found, judgement, judged.record, styles));
             out.push('\n');
         }
         if let Some(deciles) = &pair.distributions {

@@ -18,10 +18,11 @@ use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
 use analysis::verdict::{Judgement, Verdict};
 use analysis::{
-    Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange, StatisticName,
-    UncertainValue,
+    Comparison, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
+    StatisticName, UncertainValue,
 };
 use model::values::{Better, Estimand};
+use record::Record;
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::{DecisionRule, Plan, Role};
 
@@ -31,20 +32,20 @@ const INDENT: usize = 8;
 /// words.
 pub(crate) fn comparison(
     heading: &str,
-    evidence: &Evidence,
+    found: &Comparison,
     judgement: &Judgement,
-    (plan, quantity): (&Plan, QuantityWords),
+    record: &Record,
     styles: &Styles,
 ) -> String {
-    let mut out = String::new();
-    match evidence {
+    let (mut out, plan) = (String::new(), &record.header.plan);
+    match &found.evidence {
         Evidence::Paired(paired) => {
             let shown = judgement.shown(paired);
             let numbers = match paired.repeats {
                 true => tested_ratio(paired, shown),
                 false => numbers(paired, shown),
             };
-            let word = quantity.judged(judgement, plan);
+            let word = QuantityWords::of(plan).judged(judgement, plan);
             head(&mut out, heading, word, styles.verdict(judgement.verdict));
             wrap_after(&mut out, &numbers);
             for sentence in sentences(paired, judgement, plan) {
@@ -55,6 +56,7 @@ pub(crate) fn comparison(
             head(&mut out, heading, "NO VERDICT", styles.attention);
             wrap_after(&mut out, &estimate(ratio.of_values(judgement.better)));
             if let Some(past) = past.map(|past| past.of_values(judgement.better)) {
+                let quantity = QuantityWords::of_arm(record, found.arm);
                 wrap_at(&mut out, INDENT, &place_among(&past, quantity));
                 if let Some(change) = past.change {
                     wrap_at(&mut out, INDENT, &level_change(change));

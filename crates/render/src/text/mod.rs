@@ -252,8 +252,7 @@ fn blocks(out: &mut String, page: &SummaryContext<'_>, histogram: Option<&Histog
     for (found, judgement) in page.judged.pairs() {
         let [new, old] = [found.arm, found.reference].map(|arm| &page.names[arm]);
         let heading = format!("{new} against {old}");
-        let words = (page.plan, page.quantity);
-        out.push_str(&comparison(&heading, &found.evidence, judgement, words, page.styles));
+        out.push_str(&comparison(&heading, found, judgement, page.judged.record, page.styles));
         let by_cpu = page.analysis.cpu_comparisons.iter().find(|by_cpu| by_cpu.arm == found.arm);
         if let Some(paired) = by_cpu.and_then(|by_cpu| by_cpu.evidence.test().ok()) {
             out.push_str(&comparison::by_cpu(paired));
