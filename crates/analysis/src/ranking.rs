@@ -84,7 +84,7 @@ fn relative_time(
         _ => {
             let ratio =
                 t0(arm).map_or(0.0, |own| t0(reference).map_or(f64::INFINITY, |it| own / it));
-            untested(plan.policy.compared().cost(ratio))
+            untested(plan.policy.better.turned(ratio))
         }
     })
 }

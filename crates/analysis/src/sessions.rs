@@ -19,7 +19,7 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, rule: &DecisionRule
     if let [old] = old {
         return unpaired(old, new, rule.better, because);
     }
-    let cost = |arm: &ArmSummary| Some(rule.compared().cost(arm.ratio_t0()?.value));
+    let cost = |arm: &ArmSummary| Some(rule.better.turned(arm.ratio_t0()?.value));
     let past: Option<Vec<f64>> = old.iter().map(|arm| cost(arm)).collect();
     let rank = past.zip(cost(new)).and_then(|(past, new)| {
         let rank = stats::across_sessions::rank_among(&past, new).ok()?;

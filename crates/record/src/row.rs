@@ -57,7 +57,7 @@ impl Row {
 
     /// The compared value as a cost: more is worse.
     pub fn cost(&self) -> Option<f64> {
-        self.headline().map(|value| self.compared.cost(value))
+        self.headline().map(|value| self.compared.better.turned(value))
     }
 
     pub fn get(&self, metric: Metric) -> Option<u64> {

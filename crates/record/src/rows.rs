@@ -132,7 +132,7 @@ impl Rows {
 
     /// The compared value as a cost: more is worse.
     pub fn cost(&self, index: usize) -> Option<f64> {
-        self.headline(index).map(|value| self.compared.cost(value))
+        self.headline(index).map(|value| self.compared.better.turned(value))
     }
 
     pub fn compared(&self) -> Compared {

@@ -8,7 +8,7 @@ use analysis::{
 };
 use formats::ResultUnit;
 use model::values::metric::{METRICS, Metric};
-use model::values::{Better, CPU, VALUE, ValueUnit};
+use model::values::{CPU, VALUE, ValueUnit};
 use record::plan::{Arm, ValueRule};
 use record::{Record, Row};
 
@@ -257,11 +257,6 @@ pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMe
 /// The candidates that have a run.
 pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> {
     analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.times.is_some())
-}
-
-/// A ratio of costs as a ratio of the values.
-pub(super) fn shown_value(ratio: f64, better: Better) -> f64 {
-    if better.is_lower() { ratio } else { 1.0 / ratio }
 }
 
 /// Half the width of an interval: the number after the `+-` of a ratio.

@@ -1,6 +1,5 @@
 //! The size of a difference in words.
 
-use crate::exported::shown_value;
 use crate::quantity::QuantityWords;
 use crate::ratios::percent_ends;
 use crate::units::percent;
@@ -9,12 +8,12 @@ use crate::units::percent;
 pub(crate) fn size_of(ratio: f64, ends: Option<(f64, f64)>, quantity: QuantityWords) -> String {
     let [worse, better, _] = quantity.judged_in_lists();
     let word = if ratio >= 1.0 { worse } else { better };
-    let ratio = shown_value(ratio, quantity.better());
+    let ratio = quantity.better().turned(ratio);
     let sign = if ratio >= 1.0 { 1.0 } else { -1.0 };
     let Some((lo, hi)) = ends else {
         return format!("about {} {word}", percent(sign * (ratio - 1.0)));
     };
-    let shares = [lo, hi].map(|end| sign * (shown_value(end, quantity.better()) - 1.0));
+    let shares = [lo, hi].map(|end| sign * (quantity.better().turned(end) - 1.0));
     let (lo, hi) = (shares[0].min(shares[1]), shares[0].max(shares[1]));
     let (share, ends) = percent_ends([sign * (ratio - 1.0), lo, hi]);
     format!("{share} {word} ({ends})")

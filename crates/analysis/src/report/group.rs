@@ -131,10 +131,9 @@ impl RecordContext<'_> {
         let is_in_blocks = !matches!(comparison.evidence, Evidence::Unpaired { .. });
         let pairs = is_in_blocks.then(|| {
             let mut ratios = self.walls.ratios(comparison.reference, comparison.arm);
-            // Costs are the inverse values where higher is better. A chart has the values, as the text has.
-            if !self.input.record.rows.compared().better.is_lower() {
-                ratios.iter_mut().for_each(|(_, ratio)| *ratio = 1.0 / *ratio);
-            }
+            let better = self.input.record.rows.compared().better;
+            // A chart has the values, as the text has.
+            ratios.iter_mut().for_each(|(_, ratio)| *ratio = better.turned(*ratio));
             pairs(&ratios, self.n_rows_max)
         });
         Some(GroupComparison {

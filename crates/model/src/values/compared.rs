@@ -91,6 +91,12 @@ impl Better {
     pub fn is_lower(&self) -> bool {
         *self == Self::Lower
     }
+
+    /// A value as a cost, or a cost as a value. Where higher is better, each is the inverse of the other, so a ratio of
+    /// costs above 1 is always worse.
+    pub fn turned(self, value: f64) -> f64 {
+        if self.is_lower() { value } else { 1.0 / value }
+    }
 }
 
 /// The quantity that decides a comparison of runs.
@@ -122,14 +128,6 @@ impl Compared {
                 Some(clock) => time_ns(clock, get),
                 None => quantity.sum(get),
             },
-        }
-    }
-
-    /// A value as a cost. Where higher is better it is the inverse, so a ratio above 1 is always worse.
-    pub fn cost(self, value: f64) -> f64 {
-        match self.better {
-            Better::Lower => value,
-            Better::Higher => 1.0 / value,
         }
     }
 }

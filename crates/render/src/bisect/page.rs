@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::bisect::track::{TrackPoint, track};
 use crate::bisect::{cost, measured, name, paragraphs, short, word};
 use crate::columns::{for_page, one_line};
-use crate::exported::shown_value;
 use crate::quantity::QuantityWords;
 use crate::report::{filled, policy};
 use crate::units::{counted, short_time, signed_percent};
@@ -279,7 +278,7 @@ impl<'a> CurveScale<'a> {
         // The occupied parts of each line.
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         let mut placed = |culprit: &Culprit| {
-            let size = signed_percent(shown_value(culprit.size.ratio, better));
+            let size = signed_percent(better.turned(culprit.size.ratio));
             let text = format!("{} {size}", short(&commits[culprit.head]));
             let (x, long) = (self.x(culprit.head), LETTER * text.len() as f64);
             let is_left = x > self.size.width / 2.0;

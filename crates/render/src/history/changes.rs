@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
-use crate::exported::shown_value;
 use crate::history::{dates, revision, short_id, time_of_day};
 use crate::quantity::QuantityWords;
 use crate::styles::paint;
@@ -262,7 +261,7 @@ pub(crate) fn culprit(series: &Series, stored_culprit: &StoredCulprit) -> String
     };
     let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
     // The search has compared costs.
-    let ratio = shown_value(stored_culprit.ratio, series.better);
+    let ratio = series.better.turned(stored_culprit.ratio);
     format!("{id} \"{subject}\"{group}, {}{what}", signed_percent(ratio))
 }
 

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use crate::budget::{longer, to_decide};
-use crate::exported::shown_value;
 use crate::names::distinct;
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::times_text;
@@ -199,7 +198,7 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
         SameDoubt::Uneven => "their fastest and their usual runs differ by two ratios".into(),
         SameDoubt::HiddenTail => format!("there may be rare {slow_runs} runs"),
         SameDoubt::MeanDiffers => {
-            let mean = times_text(shown_value(paired.mean_ratio.ratio, plan.policy.better));
+            let mean = times_text(plan.policy.better.turned(paired.mean_ratio.ratio));
             format!("{} {new} {}{slow}", quantity.on_average(), quantity.times(&mean))
         }
         SameDoubt::TailDiffers => {

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::columns::{shorten, wrap};
-use crate::exported::shown_value;
 use crate::names::{cut_names, each_once};
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
@@ -100,7 +99,7 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
     let mean = mean.filter(|_| has_mean).map_or_else(String::new, |(mean, _)| {
         format!(
             "; geometric mean of the ratios {}",
-            uncertain::significant(shown_value(mean, page.plan.policy.better), 4)
+            uncertain::significant(page.plan.policy.better.turned(mean), 4)
         )
     });
     Some(text + &mean)

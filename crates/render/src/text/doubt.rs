@@ -1,6 +1,5 @@
 //! Differences that equal typical times can hide.
 
-use crate::exported::shown_value;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_and_interval;
 use crate::uncertain;
@@ -24,7 +23,7 @@ pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> 
             )
         }
         SameDoubt::MeanDiffers => {
-            let mean = shown_value(paired.mean_ratio.ratio, plan.policy.better);
+            let mean = plan.policy.better.turned(paired.mean_ratio.ratio);
             format!("{} {}{slow}", quantity.change(mean), quantity.on_average())
         }
         SameDoubt::TailDiffers => format!("not the same tail{slow}"),
