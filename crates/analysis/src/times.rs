@@ -76,8 +76,7 @@ pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
 
 /// A metric of a run in its base unit, scaled up if its event did not count all the time.
 pub fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
-    let stored = rows.get(index, metric)?;
-    Some(metric.info().in_base_unit(stored, rows.get(index, Metric::RunningPpm)))
+    metric.in_base_unit(|metric| rows.get(index, metric))
 }
 
 /// User + system time of a run, ns.

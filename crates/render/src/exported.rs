@@ -84,11 +84,12 @@ impl ExportMetric {
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let ExportColumn { unit, is_own } = self.column(row.arm as usize)?;
+        let in_base_unit = |metric: Metric| metric.in_base_unit(|metric| row.get(metric));
         let base = match Metric::from_name(self.name) {
             _ if is_own => row.headline()?,
-            Some(metric) => base_value(row, metric)?,
+            Some(metric) => in_base_unit(metric)?,
             None if self.name == VALUE => row.value?,
-            None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
+            None => in_base_unit(Metric::UserUs)? + in_base_unit(Metric::SysUs)?,
         };
         Some((base - self.subtracted) / unit.size)
     }
@@ -167,10 +168,6 @@ pub(super) fn have_own_values(record: &Record) -> Vec<bool> {
         }
     }
     have
-}
-
-fn base_value(row: &Row, metric: Metric) -> Option<f64> {
-    Some(metric.info().in_base_unit(row.get(metric)?, row.get(Metric::RunningPpm)))
 }
 
 /// The time that every wall time is reduced by: t0 of the control, ns.

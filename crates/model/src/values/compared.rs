@@ -67,12 +67,7 @@ impl DecideOn {
 
     /// Sum of the metrics in their base unit.
     pub fn sum(self, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
-        let running_ppm = get(Metric::RunningPpm);
-        let values = self
-            .metrics()
-            .iter()
-            .map(|metric| Some(metric.info().in_base_unit(get(*metric)?, running_ppm)));
-        values.sum()
+        self.metrics().iter().map(|metric| metric.in_base_unit(&get)).sum()
     }
 }
 

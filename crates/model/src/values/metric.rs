@@ -179,6 +179,11 @@ impl Metric {
         &METRICS[self as usize]
     }
 
+    /// The metric of a run in its base unit. `get`: the stored integers of the run.
+    pub fn in_base_unit(self, get: impl Fn(Self) -> Option<u64>) -> Option<f64> {
+        Some(self.info().in_base_unit(get(self)?, get(Self::RunningPpm)))
+    }
+
     /// The metric of a record's column; `None` if this version does not know it.
     pub fn from_column(column: &str) -> Option<Self> {
         METRICS.iter().find(|info| info.column == column).map(|info| info.metric)
