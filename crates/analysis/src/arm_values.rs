@@ -31,7 +31,7 @@ pub(super) fn lowest<T>(mut runs: Vec<T>, value: impl Fn(&T) -> f64) -> Vec<T> {
 }
 
 /// The values of each arm's measured runs, in run order.
-pub(super) fn by_arm<T>(
+pub fn by_arm<T>(
     rows: &Rows,
     n_arms: usize,
     value: impl Fn(&Rows, usize) -> Option<T>,

@@ -59,6 +59,7 @@ use record::Record;
 
 pub use activity::{Activity, CountKind, RunCount, activities};
 pub use arm::summarise;
+pub use arm_values::by_arm;
 pub use best::{BestChoice, BestChoices};
 pub use ceilings::{CeilingAnswer, against_ceiling};
 pub use clocks::{compares_time, compares_times};

@@ -12,7 +12,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::exported::{self, ExportMetric, ExportSummary, ExportUnit, SECOND_NS, results};
 use crate::json::pretty;
-use analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
+use analysis::{Analysis, ArmSummary, Comparison, UncertainValue, by_arm};
 use model::values::metric::Metric;
 use model::values::{DecideOn, Order, VALUE};
 use record::plan::Arm;
@@ -191,12 +191,8 @@ impl<'a> ResultFields<'a> {
 
 /// Indices of each arm's measured runs, in the order of execution.
 fn indices_by_arm(record: &Record) -> Vec<Vec<u32>> {
-    let mut indices = vec![Vec::new(); record.header.plan.arms.len()];
-    for index in record.rows.measurements() {
-        let step = u32::try_from(index).expect("steps are counted in u32");
-        indices[record.rows.arm(index)].push(step);
-    }
-    indices
+    // Steps are counted in u32.
+    by_arm(&record.rows, record.header.plan.arms.len(), |_, index| u32::try_from(index).ok())
 }
 
 /// The measured runs of one arm.
