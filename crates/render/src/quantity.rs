@@ -208,11 +208,9 @@ impl QuantityWords {
     pub(super) fn same(self, new: &str, old: &str, margin: &str) -> String {
         let what = match self {
             Self::Time => "take the same time".into(),
-            Self::Amount { plural, noun, is_count: false, .. } => {
-                format!("{plural} the same {noun}")
-            }
-            Self::Amount { plural, noun, is_count: true, .. } => {
-                format!("{plural} the same number of {noun}")
+            Self::Amount { plural, noun, is_count, .. } => {
+                let number = if is_count { "number of " } else { "" };
+                format!("{plural} the same {number}{noun}")
             }
             Self::Value(_) => "give the same value".into(),
         };

@@ -70,7 +70,9 @@ fn arms_table(statistics: Statistics<'_>) -> String {
     }];
     let unit = unit_of_arms(statistics.record, statistics.first(), statistics.uncertain());
     // Most readers look for these.
-    ratio_lines(&mut lines, statistics);
+    if has_others {
+        ratio_lines(&mut lines, statistics);
+    }
     estimator_lines(&mut lines, statistics, unit);
     clocks::lines(&mut lines, statistics, unit);
     floor_lines(&mut lines, statistics);
@@ -197,9 +199,6 @@ fn from_all_slices(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
 /// Adds the ratios to the reference; with a control, of net times.
 fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
-    if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
-        return;
-    }
     let ratios: [(&str, Field<Ratios, Option<UncertainValue>>); 3] = [
         ("t0 ratio", |ratios| ratios.t0),
         ("median ratio", |ratios| ratios.median),

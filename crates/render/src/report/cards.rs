@@ -7,7 +7,7 @@ use crate::quantity::{QuantityWords, is_within_limit};
 use crate::report::group::GroupContext;
 use crate::styles::verdict_name;
 use crate::text::{no_test, numbers_line, pair, sentence_on, sentences};
-use crate::uncertain;
+use crate::units::percent;
 use analysis::verdict::Judgement;
 use analysis::{ArmSummary, Comparison, Evidence};
 use record::plan::Plan;
@@ -103,9 +103,7 @@ pub(super) fn alone(
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
         let number = |value: f64| unit.number(value, decimals);
         let median = number(wall.median.value);
-        let cv = wall.cv.map_or_else(String::new, |cv| {
-            format!(", CV {} %", uncertain::significant(cv * 100.0, 2))
-        });
+        let cv = wall.cv.map_or_else(String::new, |cv| format!(", CV {}", percent(cv)));
         let text = format!("median {median} [{} … {}]", number(q10), number(q90));
         let n = arm.n_values();
         format!("{}{cv}, n {n}", unit.label(&text))
