@@ -130,12 +130,9 @@ fn said<'a>(
 
 /// Texts of dates sort in the order of time.
 fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
-    let date = |launch| match said(results, benchmark, &launch, "date")? {
-        MetaValue::Text(date) => Some(date),
-        _ => None,
-    };
+    let date = |launch| said(results, benchmark, &launch, "date")?.text();
     let dates = || benchmark.launches().filter_map(date);
-    Some(ValueRange { min: dates().min()?.clone(), max: dates().max()?.clone() })
+    Some(ValueRange { min: dates().min()?.to_owned(), max: dates().max()?.to_owned() })
 }
 
 fn mad(values: &[f64], median: f64) -> Option<f64> {

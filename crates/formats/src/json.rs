@@ -103,6 +103,11 @@ impl MetaValue {
             Self::Text(_) | Self::List(_) => None,
         }
     }
+
+    /// A text; `None` for numbers and lists.
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
 }
 
 impl<'de> Deserialize<'de> for MetaValue {

@@ -103,10 +103,7 @@ pub(crate) fn arms_of(results: &Results) -> Vec<usize> {
 }
 
 fn facts(results: &Results) -> Facts {
-    let said = |key: &str| match results.agreed(key)? {
-        MetaValue::Text(text) => Some(text.clone()),
-        _ => None,
-    };
+    let said = |key: &str| results.agreed(key)?.text().map(str::to_owned);
     Facts { host: said("hostname"), cpu_model: said("cpu_model_name"), ..Facts::default() }
 }
 

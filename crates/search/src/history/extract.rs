@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use formats::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
+use formats::{BenchmarkValues, Metadata, ResultUnit, Results};
 use jiff::Timestamp;
 
 use crate::history::{BenchmarkResult, RecordOrigin};
@@ -80,7 +80,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
 pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
-    let lookup = |key: &str| text(metadata?.get(key)?);
+    let lookup = |key: &str| metadata?.get(key)?.text().map(str::to_owned);
     let mut origin = origin_of(file, &header.facts, &header.tool, &header.created, lookup);
     if metadata.is_none() {
         origin.surroundings.push(("clock".into(), record.rows.compared().clock.name()));
@@ -89,7 +89,7 @@ pub fn origin(record: &Record, file: &str) -> RecordOrigin {
 }
 
 pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOrigin {
-    let lookup = |key: &str| text(results.agreed(key)?);
+    let lookup = |key: &str| results.agreed(key)?.text().map(str::to_owned);
     let facts = Facts {
         host: first(&MACHINE_KEYS, lookup),
         cpu_model: first(&CPU_KEYS, lookup),
@@ -98,7 +98,7 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOr
     let mut origin = origin_of(file, &facts, &results.tool, created, lookup);
     let launches = results.benchmarks.iter().flat_map(BenchmarkValues::launches);
     let dates =
-        launches.filter_map(|it| parse_time(&text(it.info.metadata.as_ref()?.get("date")?)?));
+        launches.filter_map(|it| parse_time(it.info.metadata.as_ref()?.get("date")?.text()?));
     if let (None, Some(measured_s)) = (lookup("date"), dates.min()) {
         origin.measured_s = measured_s;
     }
@@ -121,7 +121,7 @@ pub fn imported_results(
         is_wanted.then_some(BenchmarkResult { revision, committed_s, ..result })
     };
     found.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
-    let lookup = |key: &str| text(results.agreed(key)?);
+    let lookup = |key: &str| results.agreed(key)?.text().map(str::to_owned);
     if let Some(branch) = first(&BRANCH_KEYS, lookup) {
         found.iter_mut().for_each(|it| it.arm.clone_from(&branch));
     }
@@ -146,7 +146,8 @@ fn summary_result(label: &str, benchmark: &BenchmarkValues) -> Option<BenchmarkR
 
 /// Patch file of the measured sources on top of their commit, from pyperformance.
 pub fn patch(results: &Results) -> Option<String> {
-    text(results.agreed("patch_file")?).filter(|patch| !patch.is_empty())
+    let patch = results.agreed("patch_file")?.text();
+    patch.filter(|patch| !patch.is_empty()).map(str::to_owned)
 }
 
 const MACHINE_KEYS: [&str; 4] = ["hostname", "machine", "machine.node", "host_name"];
@@ -180,7 +181,8 @@ fn origin_of(
 
 /// Revision and commit time in another program's metadata: the benchmark's first, then the file's.
 fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
-    let lookup = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
+    let said = |key: &str| about.iter().flatten().find_map(|about| about.get(key)?.text());
+    let lookup = |key: &str| said(key).map(str::to_owned);
     let committed = first(&COMMITTED_KEYS, lookup);
     (first(&REVISION_KEYS, lookup), committed.and_then(|date| parse_time(&date)))
 }
@@ -190,10 +192,6 @@ fn machine(facts: &Facts) -> String {
     let known: Vec<&str> =
         [&facts.host, &facts.cpu_model].into_iter().flatten().map(String::as_str).collect();
     if known.is_empty() { "unknown".into() } else { known.join(", ") }
-}
-
-fn text(value: &MetaValue) -> Option<String> {
-    if let MetaValue::Text(text) = value { Some(text.clone()) } else { None }
 }
 
 /// Parses a time, seconds since 1970. pyperf and pyperformance write local times without an offset. They count as UTC,
