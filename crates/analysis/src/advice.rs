@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::relabel::{Estimand, Orbit, Pairs, draws};
-use stats::{Invalid, SortedSample, Stream};
+use stats::{Invalid, Stream};
 
 use crate::comparison::RatioInterval;
 use crate::walls::Slots;
@@ -61,7 +61,7 @@ pub fn worth(visits: &[Vec<AdviceVisit>], seed: u64) -> Result<Vec<StepWorth>, I
         let spreads: Vec<f64> = visits.iter().map(spread).collect::<Result<_, _>>()?;
         Ok(StepWorth {
             n_runs: visits.iter().map(|visit| visit.times_ns.len()).sum(),
-            time_ns: SortedSample::new(&medians)?.median(),
+            time_ns: stats::median(&medians)?,
             time: compare(median)?,
             spread: stats::mean(&spreads)?,
             spread_change: compare(spread)?,
@@ -72,7 +72,7 @@ pub fn worth(visits: &[Vec<AdviceVisit>], seed: u64) -> Result<Vec<StepWorth>, I
 }
 
 fn median(visit: &AdviceVisit) -> Result<f64, Invalid> {
-    Ok(SortedSample::new(&visit.times_ns)?.median())
+    stats::median(&visit.times_ns)
 }
 
 /// `sqrt(pi) / 2` times the mean size of successive differences of log times. For normal noise this is the relative

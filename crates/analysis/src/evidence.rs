@@ -1,6 +1,5 @@
 //! Finds the noise-free time from the evidence on each run.
 
-use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 
 use crate::arm_values::{by_arm, lowest};
@@ -151,7 +150,7 @@ pub(super) fn settle(
 
 fn median_of(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.collect();
-    SortedSample::new(&values).map_or(0.0, |sorted| sorted.median())
+    stats::median(&values).unwrap_or(0.0)
 }
 
 /// Extrapolates t0 to zero interruptions, if the runs show the cost of one.

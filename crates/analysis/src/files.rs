@@ -318,9 +318,7 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
     let middles: Vec<f64> = with_values
         .filter_map(|launch| match by {
             FileStatistic::Mean | FileStatistic::T0 => stats::mean(launch.values).ok(),
-            FileStatistic::Median => {
-                stats::SortedSample::new(launch.values).ok().map(|it| it.median())
-            }
+            FileStatistic::Median => stats::median(launch.values).ok(),
         })
         .collect();
     let of_launches =

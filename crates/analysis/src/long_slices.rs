@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::SortedSample;
 
 use crate::launches::{LaunchSlice, SliceRule};
 use crate::neighbours::began_on_shared_core;
@@ -52,7 +51,7 @@ pub(super) fn long_slices(record: &Record, slices: &Rows, arm: usize) -> Option<
     }
     let (mut all, mut above, mut n, mut n_long) = (0.0, 0.0, 0, 0);
     for values in processes.values() {
-        let median = SortedSample::new(values).ok()?.median();
+        let median = stats::median(values).ok()?;
         let long = || values.iter().filter(|&&value| value > LONG * median);
         all += values.iter().sum::<f64>();
         above += long().map(|value| value - median).sum::<f64>();

@@ -201,7 +201,7 @@ impl LowRuns {
     /// faster by this share.
     fn slower_share(&self, lowest: &[ProbedRun]) -> Option<f64> {
         let chains_ns: Vec<f64> = lowest.iter().map(|it| it.probe.one_chain_ns).collect();
-        let usual_ns = stats::SortedSample::new(&chains_ns).ok()?.median();
+        let usual_ns = stats::median(&chains_ns).ok()?;
         Some(usual_ns / self.fastest_core_ns? - 1.0)
     }
 

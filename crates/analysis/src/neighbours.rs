@@ -3,7 +3,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::SortedSample;
 
 use crate::arm_values::sessions;
 use crate::times::cpu_ns;
@@ -78,8 +77,7 @@ fn ratio([quiet, shared]: &[Vec<f64>; 2]) -> Option<f64> {
     if quiet.len().min(shared.len()) < RUNS_MIN {
         return None;
     }
-    let median = |of: &[f64]| SortedSample::new(of).map(|sorted| sorted.median());
-    let ratio = median(shared).ok()? / median(quiet).ok()?;
+    let ratio = stats::median(shared).ok()? / stats::median(quiet).ok()?;
     ratio.is_finite().then_some(ratio)
 }
 

@@ -162,7 +162,7 @@ impl TypicalRun {
         let median = |value: &dyn Fn(usize) -> Option<f64>| Some(sorted(value)?.median());
         let n_failed = indices.iter().filter(|&&index| rows.exit(index) != 0).count();
         Some(Self {
-            wall_ns: SortedSample::new(times).ok()?.median(),
+            wall_ns: stats::median(times).ok()?,
             has_waits,
             preempted_ns: has_waits.then(|| median(&|index| preempted_ns(rows, index))).flatten(),
             queued_ns: has_waits.then(|| median(&|index| queued_ns(rows, index))).flatten(),

@@ -11,7 +11,7 @@ use crate::summary::{ArmSummary, SliceCore, SliceSummary, UncertainValue};
 use model::values::Headline;
 use model::values::metric::Metric;
 use record::{Event, Record, Rows};
-use stats::{SortedSample, low_end};
+use stats::low_end;
 
 /// The summary of each arm of the plan; all `None` without slices. `quiet` has the slices on a quiet core.
 pub(super) fn summaries(record: &Record, quiet: Option<&QuietSlices>) -> Vec<Option<SliceSummary>> {
@@ -90,7 +90,7 @@ fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
 
 fn median_ps(series: &[u64]) -> Option<f64> {
     let series: Vec<f64> = series.iter().map(|&ps| ps as f64).collect();
-    Some(SortedSample::new(&series).ok()?.median())
+    stats::median(&series).ok()
 }
 
 /// A faster loop is most likely empty. CPython's empty loop takes some 5 ns, a compiled one 0.3 ns or less.

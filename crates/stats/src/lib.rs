@@ -55,7 +55,7 @@ pub use interval::Interval;
 pub use invalid::{Invalid, logs};
 pub use prng::Stream;
 pub use propagate::PointEstimate;
-pub use sorted::{SortedSample, cv, mean, quantile_needs, sample_sd};
+pub use sorted::{SortedSample, cv, mean, median, quantile_needs, sample_sd};
 pub use verdict::IntervalVerdict;
 
 /// The example of the README is a test.

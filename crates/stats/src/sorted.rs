@@ -220,6 +220,11 @@ pub fn mean(xs: &[f64]) -> Result<f64, Invalid> {
     Ok(mean_of(xs))
 }
 
+/// [`SortedSample::median`] of one slice. Fails like [`SortedSample::new`].
+pub fn median(xs: &[f64]) -> Result<f64, Invalid> {
+    Ok(SortedSample::new(xs)?.median())
+}
+
 /// Sum of squared deviations from the mean, the numerator of every variance.
 pub(crate) fn squares_about_mean(xs: &[f64]) -> f64 {
     let center = mean_of(xs);

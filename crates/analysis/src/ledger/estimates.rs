@@ -84,7 +84,7 @@ fn neighbours_ns(samples: &[LedgerSample], beyond_ns: &[i64]) -> Option<(f64, u6
         let of_half = probed.iter().skip(half).step_by(2).filter(|probe| probe.0 == is_shared);
         let values: Vec<f64> = of_half.map(|probe| probe.1).collect();
         let enough = values.len() >= ESTIMATE_RUNS_MIN / 4;
-        stats::SortedSample::new(&values).ok().filter(|_| enough).map(|sorted| sorted.median())
+        stats::median(&values).ok().filter(|_| enough)
     };
     let cost = |half| Some(median(half, true)? - median(half, false)?).filter(|ns| *ns > 0.0);
     let (even, odd) = (cost(0)?, cost(1)?);

@@ -129,7 +129,7 @@ fn take_turns(other: &Other, thread: &std::thread::Thread) -> Vec<f64> {
         let is_kept = other.state.load(Ordering::Acquire) == wish;
         other.wish.store(IDLE, Ordering::Release);
         let times = times.collect::<Vec<f64>>();
-        SortedSample::new(&times).ok().filter(|_| is_kept).map(|times| times.median())
+        stats::median(&times).ok().filter(|_| is_kept)
     };
     let ratio = |index: usize| {
         let order = if index.is_multiple_of(2) { [BUSY, IDLE] } else { [IDLE, BUSY] };

@@ -63,7 +63,7 @@ impl SliceRunner<'_> {
                 if nonlinear.excess > NOTED {
                     let median = |of: fn(&(f64, f64)) -> f64| {
                         let values: Vec<f64> = times.iter().map(of).collect();
-                        SortedSample::new(&values).map_or(f64::NAN, |it| it.median())
+                        stats::median(&values).unwrap_or(f64::NAN)
                     };
                     let first = found.map_or(median(|it| it.0), |it: ShortSlice| it.short_ns);
                     *found =

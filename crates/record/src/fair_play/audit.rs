@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use stats::SortedSample;
-
 use crate::Survivors;
 use crate::fair_play::{Act, AuditReport, CheatFinding, RunFacts};
 use model::values::CheatKind;
@@ -145,7 +143,7 @@ fn survivor_finding(left: &[Survivors], reference_does_too: bool) -> Option<Chea
 }
 
 fn median(values: &[f64]) -> Option<f64> {
-    SortedSample::new(values).ok().map(|sample| sample.median())
+    stats::median(values).ok()
 }
 
 fn least(values: &[f64]) -> Option<f64> {

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use stats::SortedSample;
 
 use crate::history::series::Series;
 
@@ -58,7 +57,7 @@ impl MachineSeries {
         let mut levels = Vec::with_capacity(values.len());
         for &end in changes.iter().chain([&values.len()]) {
             let part = &values[levels.len()..end];
-            let median = SortedSample::new(part).map_or(f64::NAN, |part| part.median());
+            let median = stats::median(part).unwrap_or(f64::NAN);
             levels.resize(end, median);
         }
         levels
@@ -157,7 +156,7 @@ fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
         if near.len() < OTHERS_MIN {
             return None;
         }
-        SortedSample::new(&near).ok().map(|near| near.median())
+        stats::median(&near).ok()
     };
     let each = |(index, series): (usize, &Deviations<'_>)| {
         series.measured_s.iter().map(|&time_s| at(index, series, time_s)).collect()

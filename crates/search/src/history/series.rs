@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::SortedSample;
 
 use crate::history::StoredResult;
 use analysis::RatioInterval;
@@ -130,8 +129,8 @@ impl Series {
         places.dedup();
         let level = |place: &[usize]| {
             let (start, end) = (place[0], place[1]);
-            let median = SortedSample::new(&self.values[start..end]).map(|values| values.median());
-            Level { start, end, median: median.unwrap_or(f64::NAN) }
+            let median = stats::median(&self.values[start..end]).unwrap_or(f64::NAN);
+            Level { start, end, median }
         };
         places.windows(2).map(level).collect()
     }
