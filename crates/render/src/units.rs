@@ -130,9 +130,9 @@ pub fn kind_of(name: &str) -> ValueUnit {
 }
 
 /// The user's own unit for an arm's value, if the value decides and the unit is not one of time or memory.
-fn own_unit(plan: &Plan, arm: &Arm) -> Option<DisplayUnit> {
-    let name = deciding_value(plan, arm)?.own_unit().filter(|_| arm.unit == ValueUnit::Count)?;
-    Some(unit(kept(name), 1.0))
+fn own_unit(record: &Record, arm: usize) -> Option<DisplayUnit> {
+    let name = deciding_value(record, arm)?.own_unit()?;
+    (record.header.plan.arms[arm].unit == ValueUnit::Count).then(|| unit(kept(name), 1.0))
 }
 
 /// The other program's name of the unit of an import.
@@ -145,8 +145,8 @@ pub fn unit_in_record(record: &Record, arm: usize, largest: f64) -> DisplayUnit 
     if let Some(name) = imported_unit(record, arm) {
         return unit_of_name(name, largest);
     }
-    let (plan, arm) = (plan_of_arm(record, arm), &record.header.plan.arms[arm]);
-    own_unit(plan, arm).unwrap_or_else(|| DisplayUnit::for_largest(arm.unit, largest))
+    let kind = record.header.plan.arms[arm].unit;
+    own_unit(record, arm).unwrap_or_else(|| DisplayUnit::for_largest(kind, largest))
 }
 
 /// The unit of a metric's column for these arms: the requested one, else by the largest mean.
@@ -205,7 +205,7 @@ pub fn unit_of_arms(
         return unit_of_name(name, values.map(|it| it.value.abs()).fold(0.0, f64::max));
     }
     let (plan, planned) = (plan_of_arm(record, arm), record.header.plan.arms.get(arm));
-    if let Some(own) = planned.and_then(|arm| own_unit(plan, arm)) {
+    if let Some(own) = own_unit(record, arm) {
         return own;
     }
     let kind = planned.map_or(ValueUnit::Time, |arm| arm.unit);

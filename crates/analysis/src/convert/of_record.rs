@@ -11,7 +11,7 @@ use crate::convert::launches::launches;
 use crate::convert::pyperf_facts;
 use crate::suite::plan_of_arm;
 use model::values::{Better, DecideOn, MemoryPolicy, Order, ValueUnit};
-use record::plan::{Arm, Plan, ProcessPlan, Role, ValueRule};
+use record::plan::{Arm, ProcessPlan, Role, ValueRule};
 use record::{Event, ImportedBenchmark, Record};
 
 /// Makes results from a record with a row per run, or with slices (`analysis::launches`).
@@ -69,47 +69,45 @@ pub fn name(record: &Record, arm: usize) -> String {
 
 /// The unit of an arm's values.
 pub fn unit(record: &Record, arm: usize) -> ResultUnit {
-    let this = &record.header.plan.arms[arm];
     let name = || imported(record, arm)?.unit_name.clone();
-    match this.unit {
+    match record.header.plan.arms[arm].unit {
         ValueUnit::Time => ResultUnit::Time,
         ValueUnit::Bytes => ResultUnit::Bytes,
         ValueUnit::Count => match name() {
             Some(name) => ResultUnit::Other(name),
-            None => own_unit(plan_of_arm(record, arm), this).unwrap_or(ResultUnit::Count),
+            None => own_unit(record, arm).unwrap_or(ResultUnit::Count),
         },
     }
 }
 
 /// The text of an arm's unit, which the user may have named.
 pub fn unit_name(record: &Record, arm: usize) -> String {
-    let this = &record.header.plan.arms[arm];
-    let own = deciding_value(plan_of_arm(record, arm), this).and_then(ValueRule::own_unit);
+    let own = deciding_value(record, arm).and_then(ValueRule::own_unit);
     own.map_or_else(|| unit(record, arm).name().to_owned(), str::to_owned)
 }
 
 /// The direction in which an arm's quantity is better. Other programs only name the unit.
 pub fn better(record: &Record, arm: usize) -> Better {
-    let plan = plan_of_arm(record, arm);
-    let of_value = deciding_value(plan, &record.header.plan.arms[arm]).map(|rule| rule.better);
+    let of_value = deciding_value(record, arm).map(|rule| rule.better);
     match unit(record, arm).more_is_better() {
         true => Better::Higher,
-        false => of_value.unwrap_or(plan.policy.better),
+        false => of_value.unwrap_or(plan_of_arm(record, arm).policy.better),
     }
 }
 
 /// The user's unit of the value that decides. Results have no direction beside the unit, so a unit that says the
 /// opposite of the user's direction is left out.
-fn own_unit(plan: &Plan, arm: &Arm) -> Option<ResultUnit> {
-    let rule = deciding_value(plan, arm)?;
+fn own_unit(record: &Record, arm: usize) -> Option<ResultUnit> {
+    let rule = deciding_value(record, arm)?;
     let unit = ResultUnit::Other(rule.own_unit()?.into());
     (unit.more_is_better() != rule.better.is_lower()).then_some(unit)
 }
 
 /// The rule of the value that the program prints, if that decides.
-pub fn deciding_value<'a>(plan: &Plan, arm: &'a Arm) -> Option<&'a ValueRule> {
-    let decides = plan.policy.decide_on.is_none_or(|it| it == DecideOn::Value);
-    arm.value.as_ref().filter(|_| decides)
+pub fn deciding_value(record: &Record, arm: usize) -> Option<&ValueRule> {
+    let decide_on = plan_of_arm(record, arm).policy.decide_on;
+    let rule = record.header.plan.arms.get(arm)?.value.as_ref();
+    rule.filter(|_| decide_on.is_none_or(|it| it == DecideOn::Value))
 }
 
 /// The first candidate whose higher values are better, but whose unit does not say so.
