@@ -166,6 +166,14 @@ pub struct PairedTest {
 }
 
 impl PairedTest {
+    /// Whether the mean, the floor or the typical time certainly differs by more than `margin`, a log ratio, whatever
+    /// the compared statistic says.
+    pub(crate) fn is_larger_elsewhere(&self, margin: f64) -> bool {
+        let mean = self.mean_ratio.logs();
+        let parts = self.shape.map_or([1.0; 2], |shape| [shape.floor, shape.typical]);
+        mean.lo > margin || mean.hi < -margin || parts.iter().any(|it| it.ln().abs() > margin)
+    }
+
     /// Takes a forecast back that rests on times which changed during the session. A hidden tail needs a fixed number of
     /// runs.
     pub(crate) fn withdraw_forecast(&mut self) {

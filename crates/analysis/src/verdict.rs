@@ -81,16 +81,19 @@ pub fn undecided(policy: &DecisionRule) -> Judgement {
 /// from it and may leave the margin.
 fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     let shown = paired.net_ratio.unwrap_or(paired.ratio);
-    let is_within = shown.logs().is_within(policy.same_within.ln_1p());
+    let margin = policy.same_within.ln_1p();
+    let is_within = shown.logs().is_within(margin);
     let verdict = match paired.decision {
         PairedDecision::Different if paired.ratio.lo >= 1.0 => Verdict::Slower,
         PairedDecision::Different => Verdict::Faster,
         PairedDecision::Same if is_within => Verdict::Same,
         PairedDecision::Same | PairedDecision::Undecided => Verdict::Undecided,
     };
-    let within_margin = paired.decision == PairedDecision::Different && is_within;
-    // A user who asks for one part of the distribution does not ask for the mean.
-    let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
+    // A user who asks for one part of the distribution does not ask for the others.
+    let asks_for_all = policy.estimand == Estimand::Adaptive;
+    let is_small = is_within && !(asks_for_all && paired.is_larger_elsewhere(margin));
+    let within_margin = paired.decision == PairedDecision::Different && is_small;
+    let mean_hi = asks_for_all.then_some(paired.mean_ratio.hi);
     Judgement { verdict, within_margin, interval: Some(shown), mean_hi, ..undecided(policy) }
 }
 

@@ -139,7 +139,7 @@ pub(crate) fn pair(
     }
 }
 
-/// A decided difference, and whether it still counts as the same.
+/// A decided difference, and whether it still counts as the same, or the means differ by another ratio.
 fn decided(
     [new, old]: [&str; 2],
     paired: &PairedTest,
@@ -152,10 +152,16 @@ fn decided(
         false => quantity.difference(new, old, shown),
     };
     if judgement.within_margin {
-        format!("{text}, less than the {} that counts as the same", margin(plan.policy))
-    } else {
-        text
+        return format!("{text}, less than the {} that counts as the same", margin(plan.policy));
     }
+    let mean = paired.mean_ratio;
+    let is_other = judgement.mean_hi.is_some()
+        && judgement.interval.is_some_and(|it| it.logs().intersect(mean.logs()).is_none());
+    if is_other {
+        let times = times_text(mean.of_values(judgement.better).ratio);
+        return format!("{text}; {} it {}", quantity.on_average(), quantity.times(&times));
+    }
+    text
 }
 
 /// The knowledge about an undecided difference, and what would decide.

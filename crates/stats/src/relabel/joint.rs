@@ -11,8 +11,11 @@
 
 use super::pairs::Pairs;
 use super::statistic::Statistic;
-use super::{ObservedStatistic, Orbit, RatioTest, as_extreme, closest, score, search};
+use super::{
+    ObservedStatistic, Orbit, ROUNDING_LOG, RatioTest, as_extreme, closest, score, search,
+};
 use crate::interval::Interval;
+use crate::invalid::Invalid;
 
 /// Re-labellings of one look that are kept in order. At a level that would let more of them cross,
 /// the rest does not cross.
@@ -40,6 +43,17 @@ impl JointLook {
     /// Whether at least one labelling may cross up to this look.
     fn may_cross(&self, level: f64) -> bool {
         level * self.spent * self.orbit.len() as f64 + 1e-6 >= 1.0
+    }
+
+    /// The test of "no difference" on the pairs of this look alone, and the estimate. Errors: see
+    /// [`Pairs::test`].
+    pub(crate) fn compare(
+        &self,
+        statistics: &[Statistic],
+    ) -> Result<(RatioTest, Estimate), Invalid> {
+        let test = self.pairs.test(&self.orbit, statistics, 0.0)?;
+        let estimate = self.pairs.estimate(&self.orbit, statistics, &test);
+        Ok((test, estimate))
     }
 
     /// The only look of a comparison.
@@ -213,7 +227,9 @@ impl Pairs {
     }
 
     /// Estimate of the log ratio. It starts at the first statistic. Three times, it lowers the new
-    /// arm by the estimate and adds the statistic that is selected there.
+    /// arm by the estimate and adds the statistic that is selected there. If two statistics then
+    /// still select each other, as between two modes, it is the one of all statistics that the test
+    /// accepts best.
     pub(crate) fn estimate(
         &self,
         orbit: &Orbit,
@@ -221,10 +237,21 @@ impl Pairs {
         at_zero: &RatioTest,
     ) -> Estimate {
         let start = Estimate { theta: at_zero.scores[0].t, selected: at_zero.selected };
-        (0..3).fold(start, |found, _| {
-            let selected = self.evaluate(orbit, statistics, found.theta).0.selected;
+        let test = |found: Estimate| self.evaluate(orbit, statistics, found.theta).0;
+        let found = (0..3).fold(start, |found, _| {
+            let selected = test(found).selected;
             Estimate { theta: found.theta + selected.t, selected }
-        })
+        });
+        if found.selected.t.abs() <= ROUNDING_LOG {
+            return found;
+        }
+        let others =
+            at_zero.scores.iter().map(|&selected| Estimate { theta: selected.t, selected });
+        let tested = std::iter::once(found).chain(others).map(|it| (it, test(it).p));
+        let better = |best: (Estimate, f64), other: (Estimate, f64)| {
+            if other.1 > best.1 { other } else { best }
+        };
+        tested.reduce(better).map_or(found, |(best, _)| best)
     }
 }
 
@@ -239,9 +266,9 @@ pub(crate) struct Estimate {
 
 /// The log ratios around an estimate that the test over these looks accepts at `level`.
 ///
-/// The interval contains 0 if and only if `is_zero_inside`. If the estimate is rejected, because
-/// the ratio moved or a look erred, only the last look counts, with the error that was left for it.
-/// The second value says so. `tolerance` is the error of the ends.
+/// The interval contains 0 if and only if `is_zero_inside`. If an earlier look rejects the estimate,
+/// because the ratio moved or that look erred, only the last look counts, with the error that was
+/// left for it. The second value says so. `tolerance` is the error of the ends.
 pub(crate) fn invert(
     looks: &[JointLook],
     statistics: &'static [Statistic],
@@ -261,11 +288,12 @@ pub(crate) fn invert(
     let mut last: Vec<JointLook> = looks.last().cloned().into_iter().collect();
     let spent_before = looks.len().checked_sub(2).map_or(0.0, |at| looks[at].spent);
     last.iter_mut().for_each(|look| look.spent -= spent_before);
-    let is_estimate_inside = accepts_by(looks, estimate.theta);
-    let looks = if is_estimate_inside { looks } else { &last };
+    let is_accepted = accepts_by(looks, estimate.theta);
+    let is_contradicted = !is_accepted && looks.len() > 1 && accepts_by(&last, estimate.theta);
+    let looks = if is_accepted { looks } else { &last };
     let step = estimate.selected.q90;
     let interval = search::interval(estimate.theta, step, is_zero_inside, tolerance, |theta| {
         accepts_by(looks, theta)
     });
-    (interval, !is_estimate_inside)
+    (interval, is_contradicted)
 }

@@ -204,8 +204,9 @@ impl Pairs {
     /// `tolerance`, a log ratio, is the error of the interval ends.
     ///
     /// The estimate starts at the first statistic. Three times, it lowers the new arm by the
-    /// estimate and adds the statistic that is selected there. The interval inverts [`Pairs::test`]
-    /// with the same re-labellings for all ratios. An end that no ratio reaches is infinite, as
+    /// estimate and adds the statistic that is selected there. If two statistics then still select
+    /// each other, it is the one of all that the test accepts best. The interval inverts
+    /// [`Pairs::test`] with the same re-labellings for all ratios. An end that no ratio reaches is infinite, as
     /// with fewer pairs than [`crate::verdict::minimum_pairs`].
     ///
     /// If the selected statistic changes with the ratio, the accepted set can have gaps. An island
@@ -234,10 +235,8 @@ impl Pairs {
         tolerance: f64,
     ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
-        self.check(orbit)?;
         let look = JointLook::single(self.clone(), orbit.clone());
-        let test = self.evaluate(orbit, statistics, 0.0).0;
-        let estimate = self.estimate(orbit, statistics, &test);
+        let (test, estimate) = look.compare(statistics)?;
         let is_zero_inside = test.p > alpha;
         let (interval, _) = invert(&[look], statistics, estimate, is_zero_inside, alpha, tolerance);
         let (theta, statistic) = (estimate.theta, estimate.selected.statistic);

@@ -73,6 +73,10 @@ struct LastLook {
     /// Observed statistic at a log ratio of 0, and its 90 % quantile over the re-labellings.
     t: f64,
     q90: f64,
+    /// Whether the estimate is inside the margin. Only known if both ends of the margin are
+    /// rejected from inside: between two modes, the statistic that rejects them may be the floor, and
+    /// the typical time's ratio is elsewhere.
+    is_estimate_inside: bool,
     /// Reason why the result is not "the same" even if the interval is inside the margin. Only
     /// known if it is.
     doubt: Option<SameDoubt>,
@@ -168,8 +172,13 @@ impl SequentialTest {
         let at_zero = self.tests.at(0.0, &self.design, &self.looks, pairs)?;
         let selected = at_zero.last().ok_or(Invalid::Empty)?;
         self.p = at_zero.p(self.design.spending.levels());
-        let mut last =
-            LastLook { t: selected.t, q90: selected.q90, doubt: None, is_mean_bounded: true };
+        let mut last = LastLook {
+            t: selected.t,
+            q90: selected.q90,
+            is_estimate_inside: false,
+            doubt: None,
+            is_mean_bounded: true,
+        };
         if limit != 0.0 {
             self.tests.at(limit, &self.design, &self.looks, pairs)?;
         }
@@ -183,7 +192,9 @@ impl SequentialTest {
             for end in [margin, -margin] {
                 self.tests.at(end, &self.design, &self.looks, pairs)?;
             }
-            if self.is_inside(1.0) {
+            if self.rejects_margin(1.0) {
+                let (_, estimate) = self.last_view(pairs)?.compare(self.tests.statistics())?;
+                last.is_estimate_inside = estimate.theta.abs() < margin;
                 last.doubt = self.doubt(pairs)?;
             }
         }
@@ -211,9 +222,14 @@ impl SequentialTest {
     }
 
     /// Whether both ends of the margin are rejected from inside.
-    fn is_inside(&self, share: f64) -> bool {
+    fn rejects_margin(&self, share: f64) -> bool {
         let margin = self.design.margin;
         [margin, -margin].into_iter().all(|end| self.is_rejected_towards_zero(end, share))
+    }
+
+    /// Whether the looks together put the ratio inside the margin.
+    fn is_inside(&self, share: f64) -> bool {
+        self.last.is_some_and(|last| last.is_estimate_inside) && self.rejects_margin(share)
     }
 
     fn is_rejected_towards_zero(&self, theta: f64, share: f64) -> bool {
@@ -341,8 +357,7 @@ impl SequentialTest {
         let views = tests.views(&self.design, &self.looks, pairs, level)?;
         let last = views.last().ok_or(Invalid::Empty)?;
         let statistics = tests.statistics();
-        let test = last.pairs.test(&last.orbit, statistics, 0.0)?;
-        let estimate = last.pairs.estimate(&last.orbit, statistics, &test);
+        let (test, estimate) = last.compare(statistics)?;
         let is_zero_inside = match tests.get(0.0, &self.looks) {
             Some(at_zero) => at_zero.p(self.design.spending.levels()) > level,
             None => tests.fresh(0.0, &views).crossing(level).is_none(),
