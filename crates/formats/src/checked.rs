@@ -1,6 +1,6 @@
 //! The rules for all results, and the labels of their benchmarks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{Result, bail};
 
@@ -33,6 +33,11 @@ impl Results {
             }
         }
         self.benchmarks = kept;
+        let names: HashSet<&str> = self.benchmarks.iter().map(|it| &*it.name).collect();
+        for unread in self.unread.iter_mut().filter(|it| names.contains(&*it.name)) {
+            // Its other results are kept.
+            unread.name.insert_str(0, "a result of ");
+        }
         let places = self.order.iter().filter_map(|&at| place_of[at as usize]);
         self.order = places.collect();
         self.unread_in_words().into_iter().for_each(|said| self.note(said));

@@ -91,8 +91,7 @@ impl TimeLog {
         match elapsed.and_then(|elapsed| elapsed_ns(elapsed).context(elapsed.to_owned())) {
             Ok(ns) => self.launch(&block, ns),
             Err(error) => {
-                let name = format!("a run of {}", block.command);
-                self.results.unread(name, block.number, format!("{error:#}"));
+                self.results.unread(block.command, block.number, format!("{error:#}"));
             }
         }
     }

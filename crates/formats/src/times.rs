@@ -43,9 +43,7 @@ impl LineReader for TimesFile {
                 match ns(value, self.unit).with_context(|| time.to_owned()) {
                     Ok(ns) => self.run(&command, ns),
                     Err(error) => {
-                        // Its other runs are kept.
-                        let name = format!("a run of {}", shown(&command));
-                        self.results.unread(name, number, format!("{error:#}"));
+                        self.results.unread(shown(&command), number, format!("{error:#}"));
                     }
                 }
             }
@@ -176,7 +174,7 @@ mod tests {
     fn a_wrong_line_has_its_number() {
         check_unread(b"1\ta\n\nfast\tb\n", "a run (line 3) is left out: \"fast\" is not a time");
         check_unread(b"1 sleep 1\n", "(line 1) is left out: \"1 sleep 1\" is not a time");
-        check_unread(b"-1\ta\n", "a run of a (line 1) is left out: -1: a time is between");
+        check_unread(b"-1\ta\n1\ta\n", "a result of a (line 1) is left out: -1: a time is between");
         check_unread(b"nan\ta\n", "a (line 1) is left out: nan: a time is between");
         check_unread(b"inf\ta\n", "a (line 1) is left out: inf: a time is between");
         check_unread(

@@ -31,6 +31,11 @@ fn text(files: &[SourceFile<'static>]) -> &'static str {
     str::from_utf8(files[0].bytes).unwrap()
 }
 
+/// The benchmark that a note names.
+fn benchmark_of(told: &str) -> &str {
+    told.strip_prefix("a result of ").unwrap_or(told)
+}
+
 /// Benchmarks that were read, and those that were told instead.
 fn n_accounted(results: &Results) -> usize {
     use FileFormat::{Asv, GnuTime, Go, GoogleBenchmark, PerfStat, Times};
@@ -38,14 +43,13 @@ fn n_accounted(results: &Results) -> usize {
     if results.format == Some(Asv) {
         // One entry has a benchmark for each combination of parameters.
         let of_label = |label: &str| label.split(' ').next().unwrap_or_default().to_owned();
-        let told = results.unread.iter().map(|it| of_label(&it.name));
+        let told = results.unread.iter().map(|it| of_label(benchmark_of(&it.name)));
         return names.iter().map(|name| of_label(name)).chain(told).collect::<HashSet<_>>().len();
     }
     // In these, a benchmark has several entries, of which one may be wrong.
     let is_pooled =
         matches!(results.format, Some(GnuTime | Go | GoogleBenchmark | PerfStat | Times));
-    let is_other =
-        |name: &str| !is_pooled || !names.contains(name.strip_prefix("a run of ").unwrap_or(name));
+    let is_other = |name: &str| !is_pooled || !names.contains(benchmark_of(name));
     let told: HashSet<_> = results.unread.iter().filter(|it| is_other(&it.name)).collect();
     results.benchmarks.len() + told.len()
 }

@@ -183,6 +183,12 @@ fn google_benchmark() {
         "a (line 1) is left out: benchmarks[0]: it has no time: no",
     );
     bad(r#"{"name":"a","run_type":"other"}"#, "run_type: \"other\" is not known");
+    // The other repetition is kept.
+    bad(
+        r#"{"name":"a","iterations":1,"real_time":NaN,"time_unit":"ns"},
+           {"name":"a","iterations":1,"real_time":5,"time_unit":"ns"}"#,
+        "a result of a (line 1) is left out: benchmarks[0].real_time",
+    );
 }
 
 #[test]
@@ -240,7 +246,7 @@ fn go() {
     check(
         FileFormat::Go,
         "BenchmarkA 1 2 ns/op\nBenchmarkA 1 2 B/op\n",
-        "BenchmarkA (line 2) is left out: B/op is not the unit",
+        "a result of BenchmarkA (line 2) is left out: B/op is not the unit",
     );
     check(FileFormat::Go, "PASS\nok x 1.0s\n", "there is no benchmark");
     let two = b"pkg: a\nBenchmarkA 1 2 ns/op\npkg: b\nBenchmarkA 1 2 ns/op\n";
