@@ -44,7 +44,7 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
     } else {
         brief_notes(out, shown, plan)
     };
-    not_measured(out, plan, analysis);
+    not_measured(out, record, analysis);
     if is_verbose {
         priority(out, plan);
         placement(out, plan);
@@ -131,19 +131,19 @@ fn is_worth_reading(note: &Note, plan: &Plan, is_open: bool) -> bool {
     }
 }
 
-/// Appends the requested metrics that no run has.
-fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
+/// Appends the requested metrics that no run has. Of an imported file nobody requested any.
+fn not_measured(out: &mut String, record: &Record, analysis: &Analysis) {
     let is_measured = |name: &str| {
         let has = |arm: &ArmSummary| arm.metric(name).is_some();
         let is_sliced = |arm: &ArmSummary| name == "wall" && arm.sliced.is_some();
         analysis.arms.iter().any(|arm| has(arm) || is_sliced(arm))
     };
-    if analysis.arms.iter().all(|arm| arm.n_runs == 0) {
+    let header = &record.header;
+    if header.imported.is_some() || analysis.arms.iter().all(|arm| arm.n_runs == 0) {
         return;
     }
-    let missing =
-        plan.metrics.iter().map(|shown| shown.name.as_str()).filter(|name| !is_measured(name));
-    let missing: Vec<&str> = missing.collect();
+    let names = header.plan.metrics.iter().map(|shown| shown.name.as_str());
+    let missing: Vec<&str> = names.filter(|name| !is_measured(name)).collect();
     if !missing.is_empty() {
         wrap(out, "not measured here: ", 6, &format!("{} (why: --json, gaps)", missing.join(", ")));
     }

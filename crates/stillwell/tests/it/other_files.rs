@@ -98,6 +98,15 @@ fn a_value_below_zero_has_a_difference() {
 }
 
 #[test]
+fn values_that_are_no_times_lack_no_time() {
+    let bench = Bench::new();
+    bench.write("drift.txt", "BenchmarkA-4 1 2 drift/op\n");
+    let shown = bench.stillwell(&["show", "drift.txt"]).ends_with(0).stdout;
+    has(&shown, &["BenchmarkA-4 gives 2 drift/op"]);
+    assert!(!shown.contains("not measured"), "{shown}");
+}
+
+#[test]
 fn summaries_are_compared_as_estimates() {
     let found = show(&["compare", &case("julia.json"), &case("julia.json")]);
     has(
