@@ -18,11 +18,12 @@ use crate::ratios::ratio_text;
 use crate::results::value;
 use crate::units::DisplayUnit;
 use crate::{table, uncertain};
-use analysis::UncertainValue;
 use analysis::convert::base_unit;
 use analysis::files::{
     BenchmarkLine, ChangeGroup, FileCell, FilesComparison, RatioBound, geometric_mean,
 };
+use analysis::verdict::Verdict;
+use analysis::{NoTest, UncertainValue};
 pub(crate) use limits::bound_word;
 pub use limits::other_processors;
 use limits::{limits, without_error};
@@ -355,7 +356,10 @@ fn conclusion(sides: &[BenchmarkFile], comparison: &FilesComparison) -> Conclusi
                 2 => line.name.clone(),
                 _ => format!("{} in {}", line.name, side.file),
             };
-            Some(Effect { name, against: reference.clone(), ratio, ..Effect::default() })
+            let verdict = Some(Verdict::Undecided);
+            let no_test = Some(NoTest::SeparateRecords);
+            let against = reference.clone();
+            Some(Effect { name, against, verdict, ratio, no_test, ..Effect::default() })
         })
     });
     Conclusion {

@@ -35,8 +35,10 @@ fn a_higher_throughput_is_more_and_costs_less() {
     let comparison = compare(&[file(100.0), file(125.0)], FileStatistic::Mean);
     let text = shown(&comparison, ComparisonLayout::default());
     assert!(text.contains("new ÷ reference: above 1 is more. They"), "{text}");
-    let ratio = conclusion(&sides(), &comparison).effects[0].ratio.unwrap();
-    assert!((ratio - 0.8).abs() < 1e-9, "{ratio}");
+    let effect = conclusion(&sides(), &comparison).effects.remove(0);
+    assert!((effect.ratio.unwrap() - 0.8).abs() < 1e-9, "{effect:?}");
+    let expected = (Some(Verdict::Undecided), Some(NoTest::SeparateRecords));
+    assert_eq!((effect.verdict, effect.no_test), expected);
 }
 
 #[test]
