@@ -26,7 +26,7 @@ use analysis::verdict::Verdict;
 use analysis::{NoTest, UncertainValue};
 pub(crate) use limits::bound_word;
 pub use limits::other_processors;
-use limits::{limits, without_error};
+use limits::{caption, limits, without_error};
 use model::spec::convert::TableStyle;
 use model::values::FileStatistic;
 
@@ -78,16 +78,7 @@ pub fn text(
         wrap(&mut out, "", 0, &text);
     }
     if !comparison.lines.is_empty() {
-        let (of, error) = match comparison.by {
-            FileStatistic::T0 => ("t0".to_owned(), "t0"),
-            by => (format!("{}s", singular(by)), "the scatter between processes"),
-        };
-        let has_times = comparison.lines.iter().any(|line| line.unit == ResultUnit::Time);
-        let slower = if has_times { "slower, or more" } else { "more" };
-        let text = format!(
-            "ratios of {of}, new ÷ reference: above 1 is {slower}. They are estimates; the error is that of {error}"
-        );
-        wrap(&mut out, "", 0, &text);
+        caption(&mut out, comparison);
         limits(&mut out, comparison);
         if shown.is_in_words {
             wrap(&mut out, "", 0, "not significant: closer to 1 than twice its error");

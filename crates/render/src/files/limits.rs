@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use formats::ResultUnit;
+
+use super::singular;
 use crate::columns::wrap;
 use analysis::files::{EstimateKind, FilesComparison, RatioBound};
+use model::values::FileStatistic;
 
 /// A note on benchmarks that differ only in the number of processors, and the option that pairs them.
 pub fn other_processors(comparison: &FilesComparison) -> Option<String> {
@@ -16,6 +20,34 @@ pub fn other_processors(comparison: &FilesComparison) -> Option<String> {
         first.other,
         first.file + 1
     ))
+}
+
+/// Appends what the ratios and their errors are of. Not every benchmark has the statistic that most have.
+pub(super) fn caption(out: &mut String, comparison: &FilesComparison) {
+    let lines = &comparison.lines;
+    let plural = |by: FileStatistic| match by {
+        FileStatistic::T0 => "t0".to_owned(),
+        by => format!("{}s", singular(by)),
+    };
+    let all = [FileStatistic::T0, FileStatistic::Mean, FileStatistic::Median];
+    let is_other =
+        |by: &FileStatistic| *by != comparison.by && lines.iter().any(|line| line.by == *by);
+    let others: Vec<String> = all.into_iter().filter(is_other).map(plural).collect();
+    let mut of = plural(comparison.by);
+    if !others.is_empty() {
+        of += &format!(" (of {} where a value says so)", others.join(" or "));
+    }
+    let error = match lines.iter().filter(|line| line.by == FileStatistic::T0).count() {
+        0 => "the scatter between processes",
+        n if n == lines.len() => "t0",
+        _ => "t0, or of the scatter between processes",
+    };
+    let has_times = lines.iter().any(|line| line.unit == ResultUnit::Time);
+    let slower = if has_times { "slower, or more" } else { "more" };
+    let text = format!(
+        "ratios of {of}, new ÷ reference: above 1 is {slower}. They are estimates; the error is that of {error}"
+    );
+    wrap(out, "", 0, &text);
 }
 
 /// Appends the limits of the ratios.

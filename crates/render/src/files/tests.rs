@@ -42,6 +42,24 @@ fn a_higher_throughput_is_more_and_costs_less() {
 }
 
 #[test]
+fn a_caption_names_every_statistic_and_its_error() {
+    let mut comparison =
+        compare(&[(); 2].map(|()| file([10.0; 3], [10.0; 3])), FileStatistic::Mean);
+    let caption = |comparison: &FilesComparison| {
+        let text = shown(comparison, ComparisonLayout::default()).replace('\n', " ");
+        let start = text.find("ratios of").unwrap();
+        text[start..text.find(" no verdict").unwrap()].to_owned()
+    };
+    let alone = caption(&comparison);
+    assert!(alone.starts_with("ratios of means, new ÷"), "{alone}");
+    assert!(alone.ends_with("that of the scatter between processes"), "{alone}");
+    comparison.lines[1].by = FileStatistic::T0;
+    let mixed = caption(&comparison);
+    assert!(mixed.starts_with("ratios of means (of t0 where a value says so), new ÷"), "{mixed}");
+    assert!(mixed.ends_with("that of t0, or of the scatter between processes"), "{mixed}");
+}
+
+#[test]
 fn limits_are_named_in_every_layout() {
     let files = [file([10.0; 3], [10.0; 3]), file([20.0; 3], [5.0; 3])];
     let mut comparison = compare(&files, FileStatistic::Mean);
