@@ -105,8 +105,7 @@ pub(super) fn without_error(out: &mut String, comparison: &FilesComparison) {
         wrap(out, "", 0, text);
     }
     if !exact.is_empty() {
-        let text = "a ratio without an error is of one process, or of a summary: how much processes differ is not \
-                    known";
+        let text = "a ratio without an error is of too few processes to tell it, or of a summary";
         wrap(out, "", 0, text);
     }
 }

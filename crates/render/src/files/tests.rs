@@ -59,6 +59,17 @@ fn a_caption_names_every_statistic_and_its_error() {
     assert!(mixed.ends_with("that of t0, or of the scatter between processes"), "{mixed}");
 }
 
+/// The mean of three processes has an error; t0 needs more of them.
+#[test]
+fn a_ratio_without_an_error_is_of_too_few_processes() {
+    let files = [file([10.0, 14.0, 18.0], [10.0; 3]), file([12.0, 15.0, 18.0], [11.0; 3])];
+    let of = |by| shown(&compare(&files, by), ComparisonLayout::default());
+    let words = of(FileStatistic::T0);
+    assert!(words.contains("without an error is of too few processes"), "{words}");
+    let words = of(FileStatistic::Mean);
+    assert!(!words.contains("without an error"), "{words}");
+}
+
 #[test]
 fn limits_are_named_in_every_layout() {
     let files = [file([10.0; 3], [10.0; 3]), file([20.0; 3], [5.0; 3])];
@@ -73,7 +84,7 @@ fn limits_are_named_in_every_layout() {
         assert!(words.contains(expected), "{expected}: {words}");
     }
     assert!(words.contains("the t0 is an upper limit"), "{words}");
-    assert!(!words.contains("of one process"), "{words}");
+    assert!(!words.contains("without an error"), "{words}");
     let grouped =
         shown(&comparison, ComparisonLayout { group_by_speed: true, ..Default::default() });
     assert!(grouped.contains("at most 2.00\n"), "{grouped}");
