@@ -204,8 +204,8 @@ impl Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Evidence;
     use crate::fixture::paired;
+    use crate::{Evidence, UnevenShape};
 
     fn judged(paired: PairedTest, policy: &DecisionRule) -> Judgement {
         let evidence = Evidence::Paired(paired);
@@ -242,6 +242,20 @@ mod tests {
         let net = RatioInterval { ratio: 1.0, lo: 0.98, hi: 1.02 };
         let found = PairedTest { net_ratio: Some(net), ..paired(1.0, 0.998, 1.002) };
         assert_eq!(verdict(found), Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_difference_is_small_only_if_it_is_small_in_every_part() {
+        let is_small = |found: PairedTest, estimand| {
+            judged(found, &DecisionRule { estimand, ..DecisionRule::default() }).within_margin
+        };
+        let mean_ratio = RatioInterval { ratio: 1.2, lo: 1.1, hi: 1.3 };
+        let slow_on_average = || PairedTest { mean_ratio, ..paired(1.005, 1.002, 1.008) };
+        assert!(!is_small(slow_on_average(), Estimand::Adaptive));
+        assert!(is_small(slow_on_average(), Estimand::Floor));
+        let shape = Some(UnevenShape { floor: 1.005, typical: 1.2 });
+        let uneven = PairedTest { shape, ..paired(1.005, 1.002, 1.008) };
+        assert!(!is_small(uneven, Estimand::Adaptive));
     }
 
     #[test]

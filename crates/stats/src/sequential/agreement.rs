@@ -55,20 +55,21 @@ mod tests {
     use crate::prng::Stream;
     use crate::relabel::{Estimand, Pairs};
     use crate::sequential::{Conclusion, SequentialDesign, SequentialTest};
-    use crate::spending::{Spending, by_pairs};
+    use crate::spending::{InterimPoint, Spending, by_pairs};
     use crate::verdict::IntervalVerdict;
 
     const N_PAIRS: usize = 120;
 
-    /// A test with all looks, and its pairs. The new arm takes `early` times as long in the first
-    /// pairs and `late` times as long in the others.
-    fn moved(n_early: usize, early: f64, late: f64, seed: u64) -> (SequentialTest, Pairs) {
+    /// A test with these looks, and its pairs. `time` is that of an arm's run in a block.
+    fn session(
+        points: &[InterimPoint],
+        seed: u64,
+        time: impl Fn(&mut Stream, bool, usize) -> f64,
+    ) -> (SequentialTest, Pairs) {
         let mut stream = Stream::new(seed);
         let (mut slot1, mut slot2, mut is_new) = (Vec::new(), Vec::new(), Vec::new());
-        for at in 0..N_PAIRS {
-            let ratio = if at < n_early { early } else { late };
-            let mut time = |ratio: f64| ratio * (1.0 + 0.02 * (stream.unit() - 0.5));
-            let (old, new) = (time(1.0), time(ratio));
+        for at in 0..points.last().unwrap().n_pairs {
+            let (old, new) = (time(&mut stream, false, at), time(&mut stream, true, at));
             let new_first = stream.unit() < 0.5;
             let (first, second) = if new_first { (new, old) } else { (old, new) };
             slot1.push(first);
@@ -83,8 +84,17 @@ mod tests {
             limit: 0.01_f64.ln_1p(),
             seed,
         });
-        test.take(&pairs, &by_pairs(N_PAIRS)).unwrap();
+        test.take(&pairs, points).unwrap();
         (test, pairs)
+    }
+
+    /// The new arm takes `early` times as long in the first pairs and `late` times as long in the
+    /// others.
+    fn moved(n_early: usize, early: f64, late: f64, seed: u64) -> (SequentialTest, Pairs) {
+        session(&by_pairs(N_PAIRS), seed, |stream, is_new, at| {
+            let ratio = if at < n_early { early } else { late };
+            (if is_new { ratio } else { 1.0 }) * (1.0 + 0.02 * (stream.unit() - 0.5))
+        })
     }
 
     fn is_consistent(conclusion: &Conclusion) -> bool {
@@ -94,6 +104,27 @@ mod tests {
         );
         conclusion.interval.lo <= conclusion.interval.hi
             && is_different != conclusion.interval.contains(0.0)
+    }
+
+    /// A core of two speeds, which one arm meets more often. The floors are the same and reject both
+    /// ends of the margin; the typical times are not.
+    #[test]
+    fn between_two_modes_an_interval_has_its_estimate_inside() {
+        let mut n_rejected_by_the_floor = 0;
+        for seed in 0..40 {
+            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
+            let (test, pairs) = session(&one_look, seed, |stream, is_new, _| {
+                let is_slow = stream.unit() < if is_new { 0.6 } else { 0.1 };
+                (if is_slow { 1.55 } else { 1.0 }) * (1.0 + 0.001 * stream.unit())
+            });
+            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
+            assert!(is_consistent(&found) && !found.is_contradicted, "{seed}: {found:?}");
+            assert!(found.interval.contains(found.last.theta), "{seed}: {found:?}");
+            let is_inside = found.verdict == IntervalVerdict::Same || found.doubt.is_some();
+            assert!(!is_inside || found.last.theta.abs() < 0.01, "{seed}: {found:?}");
+            n_rejected_by_the_floor += usize::from(test.rejects_margin(1.0) && !is_inside);
+        }
+        assert!(n_rejected_by_the_floor > 0, "no case where the floor rejects the margin");
     }
 
     /// A core that changes its speed for one of the arms, or a benchmark that settles late.

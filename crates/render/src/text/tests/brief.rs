@@ -62,6 +62,12 @@ fn the_first_line_is_the_answer_with_its_interval() {
     let small =
         "new is 0.50 % slower than old (0.20 to 0.80 %), less than the 1 % that counts as the same";
     is(1.002, 1.005, 1.008, small);
+    let mean_ratio = RatioInterval { ratio: 1.225, lo: 1.145, hi: 1.309 };
+    let two_modes = PairedTest { mean_ratio, ..paired(1.005, 1.002, 1.008) };
+    assert_eq!(
+        answer_to(Evidence::Paired(two_modes)),
+        "new is 0.50 % slower than old (0.20 to 0.80 %); on average it takes 1.23 times as long"
+    );
     let same = "new and old take the same time within 1 %: new takes 0.9950 to 1.0080 times as long as old";
     is(0.995, 1.001, 1.008, same);
     let open = "cannot tell yet whether new or old is faster: new takes 0.980 to 1.040 times as long as old; 60 \
