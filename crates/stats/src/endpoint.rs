@@ -6,6 +6,7 @@
 //! windows. Error formulas assume independent runs and are too small on real machines.
 
 use std::f64::consts::LN_2;
+use std::ops::Range;
 
 use crate::invalid::{Invalid, finite};
 use crate::propagate::PointEstimate;
@@ -96,7 +97,10 @@ pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid
     }
     let whole = xs.len() - xs.len() % n;
     let value = tim(&SortedSample::new(&xs[..whole])?, 2 * k)?;
-    let minima = window_values(xs, n, |window| tim(window, k))?;
+    let minima: Vec<f64> = xs
+        .chunks_exact(n)
+        .map(|window| tim(&SortedSample::new(window)?, k))
+        .collect::<Result<_, Invalid>>()?;
     let err = spread_about_mean(&minima, minima.len() as f64);
     Ok(PointEstimate { value, err })
 }
@@ -159,12 +163,18 @@ pub(crate) fn window_count(n: usize) -> usize {
     }
 }
 
+/// The places of `n` runs in `count` consecutive windows. The windows have all runs, and their
+/// lengths differ by at most one.
+pub(crate) fn windows(n: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).map(move |at| at * n / count..(at + 1) * n / count)
+}
+
 /// Error of any estimator on runs `xs` in run order, in the unit of the sample. It is the sample sd
-/// of the estimates in W consecutive windows of `floor(n / W)` runs, with W = 10 (n >= 120), 6 (n
-/// >= 36), 4 (n >= 16) or 3.
+/// of the estimates in W consecutive windows, with W = 10 (n >= 120), 6 (n >= 36), 4 (n >= 16) or 3.
+/// The windows have all runs, and their lengths differ by at most one.
 ///
 /// The sd is not divided by the root of W: on autocorrelated noise the divided error is too small.
-/// Runs after the last whole window are left out. Fails below 6 runs and on NaN or infinity.
+/// Fails below 6 runs and on NaN or infinity.
 ///
 /// ```
 /// let xs = [3.0, 1.0, 4.0, 1.5, 5.0, 2.0];
@@ -185,25 +195,14 @@ pub fn window_errs<const N: usize>(
     if xs.len() < 6 {
         return Err(Invalid::TooFew { need: 6, got: xs.len() });
     }
-    let size = xs.len() / window_count(xs.len());
-    let windows = xs.chunks_exact(size).take(window_count(xs.len()));
-    let values: Vec<[f64; N]> = windows
-        .map(|window| Ok(estimates(&SortedSample::new(window)?)))
+    let values: Vec<[f64; N]> = windows(xs.len(), window_count(xs.len()))
+        .map(|window| Ok(estimates(&SortedSample::new(&xs[window])?)))
         .collect::<Result<_, Invalid>>()?;
     let mut errs = [0.0; N];
     for (at, err) in errs.iter_mut().enumerate() {
         *err = sample_sd(&values.iter().map(|of_window| of_window[at]).collect::<Vec<_>>())?;
     }
     Ok(errs)
-}
-
-/// The values of `estimate` in each whole consecutive window of `size` runs.
-pub(crate) fn window_values(
-    xs: &[f64],
-    size: usize,
-    estimate: impl Fn(&SortedSample) -> Result<f64, Invalid>,
-) -> Result<Vec<f64>, Invalid> {
-    xs.chunks_exact(size).map(|window| estimate(&SortedSample::new(window)?)).collect()
 }
 
 /// The estimators that summarise a set of runs in one number. [`window_err`] gives the error of
@@ -240,6 +239,23 @@ impl Estimator {
             Self::Low20 => xs.low_mean(0.2),
             Self::Median => xs.median(),
             Self::Mean => mean_of(xs.as_slice()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_counts_in_an_error() {
+        for n in [6, 17, 40, 119, 129] {
+            for slow in 0..n {
+                let mut xs = vec![1.0; n];
+                xs[slow] = 3.0;
+                let err = window_err(&xs, |window| Estimator::Mean.of(window)).unwrap();
+                assert!(err > 0.0, "run {slow} of {n}");
+            }
         }
     }
 }

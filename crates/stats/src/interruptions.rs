@@ -11,7 +11,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::endpoint::window_count;
+use crate::endpoint::{window_count, windows};
 use crate::invalid::{Invalid, finite};
 use crate::low_end;
 use crate::propagate::PointEstimate;
@@ -193,12 +193,8 @@ fn cost_of(runs: &[Run]) -> Option<PointEstimate> {
     let limit = limit_of_cost(runs);
     let cost = solve(&sample, limit);
     let n_windows = window_count(sample.len());
-    let size = sample.len() / n_windows;
-    let without: Vec<f64> = (0..n_windows)
-        .map(|window| {
-            let cut = window * size..(window + 1) * size;
-            solve(&[&sample[..cut.start], &sample[cut.end..]].concat(), limit)
-        })
+    let without: Vec<f64> = windows(sample.len(), n_windows)
+        .map(|cut| solve(&[&sample[..cut.start], &sample[cut.end..]].concat(), limit))
         .collect();
     // The sd of jackknife values is the windows' sd / (W - 1).
     let err = sample_sd(&without).ok()? * (n_windows - 1) as f64 / (n_windows as f64).sqrt();

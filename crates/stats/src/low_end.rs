@@ -4,7 +4,7 @@
 //! [`floor`] does it for a slice. [`LowEnd`] takes the runs one by one, so that a session that is
 //! still measured and its finished record give the same numbers.
 
-use crate::endpoint::{G_STAR_LIMIT, default_k, g_star, tested};
+use crate::endpoint::{G_STAR_LIMIT, default_k, g_star, tested, windows};
 use crate::invalid::{Invalid, finite};
 use crate::sorted::SortedSample;
 
@@ -144,11 +144,9 @@ impl<T> LowEnd<T> {
         }
         let k = n.div_ceil(10).clamp(SPACING.0, SPACING.1);
         let n_windows = WINDOWS.min(n);
-        let n_buckets = self.buckets.len();
         let without = is_one_left_out.then(|| self.lowest[0].0);
         let of_bucket = |two: &[f64; 2]| two[usize::from(Some(two[0]) == without)];
-        let mut minima: Vec<f64> = (0..n_windows)
-            .map(|at| at * n_buckets / n_windows..(at + 1) * n_buckets / n_windows)
+        let mut minima: Vec<f64> = windows(self.buckets.len(), n_windows)
             .map(|window| self.buckets[window].iter().map(of_bucket).fold(f64::INFINITY, f64::min))
             .collect();
         minima.sort_unstable_by(f64::total_cmp);

@@ -1,18 +1,24 @@
 //! Test of a floor that moves while the series runs.
 
-use crate::endpoint::window_values;
+use crate::endpoint::windows;
 use crate::invalid::{Invalid, at_least};
 use crate::prng::Stream;
-use crate::sorted::{SortedSample, low_count};
+use crate::sorted::{SortedSample, low_count, mean_of};
 
 const N_WINDOWS: usize = 4;
 /// Share of a window's runs that its floor is the mean of.
 const LOW: f64 = 0.25;
 
-/// Mean of the lowest 25 % of each of 4 consecutive windows of `floor(n / 4)` runs, in the unit of
-/// the sample.
+/// Runs that the floor of each window is the mean of: as many in a longer window, whose floor would
+/// otherwise be another quantity.
+fn floor_count(n: usize) -> usize {
+    low_count(n / N_WINDOWS, LOW)
+}
+
+/// Mean of the lowest 25 % of each of 4 consecutive windows, in the unit of the sample.
 ///
-/// Runs after the last whole window are left out. Fails for `n < 4`, NaN and infinity.
+/// The windows have all runs. Some are longer by one run, but their floor is of no more runs. Fails
+/// for `n < 4`, NaN and infinity.
 ///
 /// ```
 /// let floors = stillwell_stats::series::floor_windows(&[1.0, 2.0, 3.0, 4.0]).unwrap();
@@ -20,9 +26,10 @@ const LOW: f64 = 0.25;
 /// ```
 pub fn floor_windows(xs: &[f64]) -> Result<Vec<f64>, Invalid> {
     at_least(N_WINDOWS, xs)?;
-    let mut floors = window_values(xs, xs.len() / N_WINDOWS, |w| Ok(w.low_mean(LOW)))?;
-    floors.truncate(N_WINDOWS);
-    Ok(floors)
+    let n_low = floor_count(xs.len());
+    windows(xs.len(), N_WINDOWS)
+        .map(|window| Ok(mean_of(&SortedSample::new(&xs[window])?.as_slice()[..n_low])))
+        .collect()
 }
 
 /// Spread of the floors of consecutive windows, tested against the same runs in random order.
@@ -64,12 +71,11 @@ fn spread(floors: &[f64]) -> f64 {
 /// floors are known after little more than a quarter of the values, without another sort.
 fn floors_of_random_order(sorted: &SortedSample, stream: &mut Stream) -> [f64; N_WINDOWS] {
     let xs = sorted.as_slice();
-    let size = xs.len() / N_WINDOWS;
-    let wanted = low_count(size, LOW);
-    let (mut room, mut n_low, mut sums) = ([size; N_WINDOWS], [0; N_WINDOWS], [0.0; N_WINDOWS]);
+    let wanted = floor_count(xs.len());
+    let mut room: Vec<usize> = windows(xs.len(), N_WINDOWS).map(|window| window.len()).collect();
+    let (mut n_low, mut sums) = ([0; N_WINDOWS], [0.0; N_WINDOWS]);
     for (n_dealt, x) in xs.iter().enumerate() {
         let mut place = stream.below((xs.len() - n_dealt) as u64) as usize;
-        // A place beyond the last window belongs to the runs that are in no window.
         for window in 0..N_WINDOWS {
             if place < room[window] {
                 room[window] -= 1;
@@ -92,26 +98,42 @@ fn floors_of_random_order(sorted: &SortedSample, stream: &mut Stream) -> [f64; N
 mod tests {
     use super::*;
 
-    /// Six runs in four windows of one run, with two runs left out: 360 equally likely results.
+    /// Six runs in windows of 1, 2, 1 and 2. The two runs that are no floor can be in one or two
+    /// ways above the floors of the longer windows, each way in 1 of 180 orders.
     #[test]
     fn dealing_out_is_a_shuffle() {
         let xs = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
         let sorted = SortedSample::new(&xs).unwrap();
         let (mut stream, mut shuffled) = (Stream::new(5), xs.to_vec());
         let mut counts = std::collections::HashMap::new();
-        let n = 360 * 200;
+        let n = 180 * 200;
         for _ in 0..n {
             let dealt = floors_of_random_order(&sorted, &mut stream);
-            counts.entry(dealt.map(|x| x as u32)).or_insert([0, 0])[0] += 1;
+            counts.entry(dealt.map(|x| x as u32)).or_insert([0_u32, 0])[0] += 1;
             stream.shuffle(&mut shuffled);
             let floors = floor_windows(&shuffled).unwrap();
-            counts.entry([0, 1, 2, 3].map(|w| floors[w] as u32)).or_insert([0, 0])[1] += 1;
+            counts.entry([0, 1, 2, 3].map(|w| floors[w] as u32)).or_insert([0_u32, 0])[1] += 1;
         }
-        assert_eq!(counts.len(), 360);
-        // Poisson with mean 200: a count more than 5 sd away comes about once in two million.
-        for (floors, [dealt, shuffled]) in counts {
-            let expected = 130..=270;
-            assert!(expected.contains(&dealt) && expected.contains(&shuffled), "{floors:?}");
+        assert_eq!(counts.len(), 120);
+        // Poisson: a count more than 5 sd away comes about once in two million.
+        for (floors, found) in counts {
+            let rest: Vec<u32> =
+                [1, 2, 4, 8, 16, 32].into_iter().filter(|x| !floors.contains(x)).collect();
+            let fits = |one: usize, other: usize| rest[one] > floors[1] && rest[other] > floors[3];
+            let expected = 200.0 * f64::from(u8::from(fits(0, 1)) + u8::from(fits(1, 0)));
+            for count in found {
+                let off = (f64::from(count) - expected).abs();
+                assert!(off < 5.0 * expected.sqrt(), "{floors:?}: {count}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_runs_are_in_a_window() {
+        for n in 20..24 {
+            let mut xs = vec![2.0; n];
+            xs[n - 2..].fill(1.0);
+            assert_eq!(floor_windows(&xs).unwrap(), [2.0, 2.0, 2.0, 1.0], "{n}");
         }
     }
 
