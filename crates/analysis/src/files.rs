@@ -1,5 +1,5 @@
 //! Compares the same benchmarks in several files. Whatever differed between the sessions is part of the difference, so
-//! there are no verdicts, only estimates with an error from the scatter of the launches.
+//! there are no verdicts, only estimates with an error from the scatter within each session.
 
 mod differences;
 
@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use formats::{BenchmarkValues, MetaValue, ResultUnit, Results, statistics::summary};
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::SortedSample;
+use stats::endpoint::window_err;
 
 use crate::arm::summarise;
 use crate::convert::of_record;
@@ -22,8 +24,8 @@ use record::Record;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
-    /// t0, or the mean or median of all values, in the base unit. The error of a mean or median is the standard error
-    /// of the mean over launches. A summary or a single launch has none.
+    /// t0, or the mean or median of all values, in the base unit. The error of a mean is the standard error over
+    /// launches, that of a median is the one of `stats`. Neither has one in a summary or a single launch.
     pub middle: UncertainValue,
     /// Whether `middle` is a t0 that is only an upper limit.
     pub is_upper_limit: bool,
@@ -314,21 +316,22 @@ fn cell(file: &ComparedFile, at: usize, by: FileStatistic) -> Option<FileCell> {
         FileStatistic::Mean => summary.mean.or(summary.center()),
         FileStatistic::Median => summary.center(),
     }?;
-    let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
-    let middles: Vec<f64> = with_values
-        .filter_map(|launch| match by {
-            FileStatistic::Mean | FileStatistic::T0 => stats::mean(launch.values).ok(),
-            FileStatistic::Median => stats::median(launch.values).ok(),
-        })
-        .collect();
-    let of_launches =
-        || stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
-    let err = t0.map_or_else(of_launches, |t0| t0.value.err);
+    let means: Vec<f64> =
+        benchmark.launches().filter_map(|launch| stats::mean(launch.values).ok()).collect();
+    let err = match by {
+        FileStatistic::T0 => t0?.value.err,
+        FileStatistic::Mean => {
+            stats::sample_sd(&means).ok().map(|sd| sd / (means.len() as f64).sqrt())
+        }
+        // The values of a single launch do not tell how much launches differ.
+        FileStatistic::Median if means.len() < 2 => None,
+        FileStatistic::Median => window_err(&benchmark.values, SortedSample::median).ok(),
+    };
     Some(FileCell {
         middle: UncertainValue { value, err },
         is_upper_limit: t0.is_some_and(|t0| t0.is_upper_limit),
         sd: summary.stddev,
-        n_launches: middles.len(),
+        n_launches: means.len(),
         n_values: benchmark.values.len(),
         ratio: None,
         difference: None,

@@ -78,3 +78,23 @@ fn t0_unless_a_file_lacks_values() {
     let mean = mixed.lines[0].cells[0].as_ref().unwrap().middle.value;
     assert!((mean - stats::mean(&values).unwrap()).abs() < 1e-9, "{mean}");
 }
+
+/// One slow value would make the standard error of a mean 2475.
+#[test]
+fn a_median_has_the_error_of_stats() {
+    let mut values: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 7 % 40)).collect();
+    values[17] = 100_000.0;
+    let launches: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
+    let results = file(&[("a", &launches)], "x");
+    let record = to_record::record(&results, &ImportOptions::default()).unwrap();
+    let median = summarise(&gather(record))[0].times.as_ref().unwrap().median;
+    let compared = [&results, &results].map(|it| ComparedFile::from_results(it.clone()));
+    let found = compare(&compared, FileStatistic::Median);
+    let middle = found.lines[0].cells[1].as_ref().unwrap().middle;
+    assert_eq!(middle, median);
+    assert!(middle.err.unwrap() < 40.0, "{middle:?}");
+    // A single launch has none.
+    let one = [(); 2].map(|()| ComparedFile::from_results(file(&[("a", &[&values])], "x")));
+    let found = compare(&one, FileStatistic::Median);
+    assert_eq!(found.lines[0].cells[1].as_ref().unwrap().middle.err, None);
+}

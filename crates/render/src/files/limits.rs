@@ -30,18 +30,20 @@ pub(super) fn caption(out: &mut String, comparison: &FilesComparison) {
         by => format!("{}s", singular(by)),
     };
     let all = [FileStatistic::T0, FileStatistic::Mean, FileStatistic::Median];
-    let is_other =
-        |by: &FileStatistic| *by != comparison.by && lines.iter().any(|line| line.by == *by);
-    let others: Vec<String> = all.into_iter().filter(is_other).map(plural).collect();
+    let is_used = |by: &FileStatistic| lines.iter().any(|line| line.by == *by);
+    let others = all.into_iter().filter(is_used).filter(|by| *by != comparison.by);
+    let others: Vec<String> = others.map(plural).collect();
     let mut of = plural(comparison.by);
     if !others.is_empty() {
         of += &format!(" (of {} where a value says so)", others.join(" or "));
     }
-    let error = match lines.iter().filter(|line| line.by == FileStatistic::T0).count() {
-        0 => "the scatter between processes",
-        n if n == lines.len() => "t0",
-        _ => "t0, or of the scatter between processes",
+    let error = |by: FileStatistic| match by {
+        FileStatistic::T0 => "t0",
+        FileStatistic::Mean => "the scatter between processes",
+        FileStatistic::Median => "the scatter between parts of a session",
     };
+    let errors: Vec<&str> = all.into_iter().filter(is_used).map(error).collect();
+    let error = errors.join(", or of ");
     let has_times = lines.iter().any(|line| line.unit == ResultUnit::Time);
     let slower = if has_times { "slower, or more" } else { "more" };
     let text = format!(
