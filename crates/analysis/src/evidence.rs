@@ -142,9 +142,8 @@ pub(super) fn settle(
     let found = without_interruptions(times, &runs);
     let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
     let open_ns = median_of(low.iter().map(|run| run.1)).hypot(left_ns_max);
-    if times.t0.value > 0.0 {
-        times.t0.err = times.t0.err.map(|err| err.max(open_ns).min(times.t0.value));
-    }
+    // No more than all of t0 can have been hidden.
+    times.t0.err = times.t0.err.map(|err| err.max(open_ns.min(times.t0.value)));
     found
 }
 
@@ -255,15 +254,19 @@ mod tests {
     }
 
     #[test]
-    fn t0_is_not_below_the_cpu_time_and_its_error_not_above_t0() {
+    fn t0_is_not_below_the_cpu_time_and_what_is_hidden_not_above_t0() {
         let mut runs: Vec<RunEvidence> =
             (0..24).map(|at| run(10e6 + 3e5 * f64::from(at * 7 % 24))).collect();
         assert_eq!(settled(&runs, 10e6).0.t0.value, 10e6);
         assert!(settled(&runs, 0.0).0.t0.value < 10e6);
-        runs.iter_mut().for_each(|run| run.hidden_ns = 0.009 * run.time_ns);
-        runs[0].hidden_ns = 1e9;
+        runs.iter_mut().for_each(|run| run.hidden_ns = 1e9);
+        runs[0].hidden_ns = 0.0;
         let (found, _) = settled(&runs, 0.0);
-        assert!(found.t0.err.unwrap() <= found.t0.value);
+        assert_eq!(found.t0.err, Some(found.t0.value));
+        // The scatter of the runs can be larger.
+        let (found, _) = settled(&[10e6, 11e6, 12e6, 13e6, 20e6].map(run), 0.0);
+        assert!(found.t0.value < 10e6);
+        assert_eq!(found.t0.err, Some(10e6));
     }
 
     #[test]
