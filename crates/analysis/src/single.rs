@@ -126,6 +126,6 @@ mod tests {
         assert_eq!([0, 1, 2].map(|of| forecast(of, step)), [false, false, true]);
         // Bursts are in the interval, and a program may have two usual times.
         assert!(forecast(0, SteadinessFlag::Correlated { n_runs: 388, n_eff: 140.0 }));
-        assert!(forecast(0, SteadinessFlag::Modes));
+        assert!(forecast(0, SteadinessFlag::Modes { spread: 0.1 }));
     }
 }

@@ -102,8 +102,8 @@ pub enum SteadinessFlag {
     Drifting { change: f64 },
     /// `at_run`, from 1, is the first run after the step.
     Stepped { change: f64, at_run: usize },
-    /// More than one typical time.
-    Modes,
+    /// More than one typical time. `spread`: from the 5 % to the 95 % quantile.
+    Modes { spread: f64 },
     /// From the quarter of the session with the lowest floor to the one with the highest.
     FloorMoved { spread: f64 },
 }
@@ -225,7 +225,9 @@ fn in_fractions(
             change: stability.step.change.exp_m1(),
             at_run: stability.step.scan.at + 1,
         },
-        series::StabilityFlag::Modes => SteadinessFlag::Modes,
+        series::StabilityFlag::Modes => {
+            SteadinessFlag::Modes { spread: stability.modes.spread.exp_m1() }
+        }
         series::StabilityFlag::FloorMoved => {
             SteadinessFlag::FloorMoved { spread: stability.floor.spread.exp_m1() }
         }

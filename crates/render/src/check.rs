@@ -200,7 +200,7 @@ fn row(check: &SteadinessCheck) -> Vec<String> {
         SteadinessFlag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
         SteadinessFlag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),
         SteadinessFlag::Stepped { .. } => ("stepped", "CUSUM z", &z, ">"),
-        SteadinessFlag::Modes => ("modes", "dip", &small, ">"),
+        SteadinessFlag::Modes { .. } => ("modes", "dip", &small, ">"),
         SteadinessFlag::FloorMoved { .. } => ("floor moved", "p", &small, "<="),
     };
     let size = match check.flag {
@@ -208,8 +208,9 @@ fn row(check: &SteadinessCheck) -> Vec<String> {
         SteadinessFlag::Drifting { change } | SteadinessFlag::Stepped { change, .. } => {
             notes::change_of(change)
         }
-        SteadinessFlag::Modes => String::new(),
-        SteadinessFlag::FloorMoved { spread } => notes::size_of(spread),
+        SteadinessFlag::Modes { spread } | SteadinessFlag::FloorMoved { spread } => {
+            notes::size_of(spread)
+        }
     };
     let size_limit = check
         .size_limit

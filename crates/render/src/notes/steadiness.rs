@@ -13,7 +13,7 @@ pub(crate) fn flags(raised: &[SteadinessFlag]) -> String {
         SteadinessFlag::Stepped { change, at_run } => {
             format!("stepped {} at run {at_run}", change_of(change))
         }
-        SteadinessFlag::Modes => "more than one mode".into(),
+        SteadinessFlag::Modes { .. } => "more than one mode".into(),
         SteadinessFlag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
     };
     raised.iter().map(flag).collect::<Vec<_>>().join(", ")

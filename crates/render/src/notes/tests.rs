@@ -62,7 +62,7 @@ fn an_unstable_arm_is_named_with_the_sizes() {
         SteadinessFlag::Correlated { n_runs: 60, n_eff: 13.6 },
         SteadinessFlag::Drifting { change: 0.0312 },
         SteadinessFlag::Stepped { change: -0.0203, at_run: 31 },
-        SteadinessFlag::Modes,
+        SteadinessFlag::Modes { spread: 0.1 },
         SteadinessFlag::FloorMoved { spread: 0.0081 },
     ];
     let finding = Finding::Unstable { arm: 1, flags, n_warmups: Some(4) };
@@ -80,7 +80,7 @@ fn values_are_no_times_and_have_no_t0() {
     let mut plan = plan();
     (plan.policy.decide_on, plan.policy.better) = (Some(DecideOn::Value), Better::Higher);
     plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Count);
-    let flags = vec![SteadinessFlag::Modes];
+    let flags = vec![SteadinessFlag::Modes { spread: 0.1 }];
     let finding = Finding::Unstable { arm: 0, flags, n_warmups: None };
     assert_eq!(what(&finding, &plan), "the values of a are not stable: more than one mode");
     assert!(advice(&finding, &plan).unwrap().starts_with("trust its median less; "));
@@ -107,7 +107,11 @@ fn what_would_help_in_a_suite_is_in_its_file() {
         Finding::MajorFaults { n: 1.0 },
         Finding::Migrations { per_run: 1.0 },
         Finding::NoFloor { arm },
-        Finding::Unstable { arm, flags: vec![SteadinessFlag::Modes], n_warmups: Some(4) },
+        Finding::Unstable {
+            arm,
+            flags: vec![SteadinessFlag::Modes { spread: 0.1 }],
+            n_warmups: Some(4),
+        },
         Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) },
         Finding::WarmUp { arm, n_slices: 9, is_steady: false },
         Finding::OneCpu { arm, n_threads: 2 },

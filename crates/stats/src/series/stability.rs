@@ -98,10 +98,12 @@ pub struct LevelShift {
 /// Number of modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// Hartigan's dip of the log times.
+    /// Hartigan's dip of the log times. Equal times are spread evenly over the clock's resolution.
     pub dip: f64,
     /// The dip that at most one series in a hundred exceeds by chance.
     pub limit: f64,
+    /// Log ratio of the 95 % to the 5 % quantile.
+    pub spread: f64,
 }
 
 /// All checks of one series. Sizes are log ratios.
@@ -135,12 +137,13 @@ impl Stability {
         let (rvn, z, p) = (independence.map(|found| found.z), drift.test.z, floor.p);
         let trend = Some((drift.change, 0.01));
         let (split, moved) = (Some((step.change, 0.01)), Some((floor.spread, 0.005)));
+        let apart = Some((modes.spread, 0.01));
         let (scan, dip) = (step.scan.z, modes.dip);
         [
             check(StabilityFlag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
             check(StabilityFlag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
             check(StabilityFlag::Stepped, Some(scan), step.limit, split, scan > step.limit),
-            check(StabilityFlag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
+            check(StabilityFlag::Modes, Some(dip), modes.limit, apart, dip > modes.limit),
             check(StabilityFlag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
         ]
     }
@@ -189,7 +192,9 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 /// - Correlated: rank von Neumann z < -2.326.
 /// - Drifting: Mann-Kendall |z| > 2.576, and Theil-Sen slope times n above 1 %.
 /// - Stepped: [`rank_scan`] beyond its 1 % point of [`limits`], and medians more than 1 % apart.
-/// - Modes: [`dip`] beyond its 1 % point of [`limits`].
+/// - Modes: [`dip`] beyond its 1 % point of [`limits`], and a 95 % quantile more than 1 % above the
+///   5 % quantile. Equal times are spread evenly over the clock's resolution: the largest number of
+///   which all times are multiples.
 /// - Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from `seed`, and a spread above 0.5 %.
 ///
 /// Fails for `n < 20`, and for times that are not finite or not above zero. O(n^2) up to 2000 runs,
@@ -207,12 +212,47 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     // Equal times have no best split. Any split will do, because all have the same medians.
     let (before, after) = xs.split_at(scan.at.max(1));
     let change = SortedSample::new(after)?.median() - SortedSample::new(before)?.median();
+    let sorted = SortedSample::new(&xs)?;
+    let modes = Modes {
+        dip: dip(&SortedSample::new(&logs_without_ties(times))?),
+        limit: limits.dip,
+        spread: sorted.quantile(0.95) - sorted.quantile(0.05),
+    };
     Ok(Stability {
         independence: von_neumann(&xs).ok(),
         drift: Drift::of(&xs)?,
         step: LevelShift { scan, limit: limits.scan, change },
-        modes: Modes { dip: dip(&SortedSample::new(&xs)?), limit: limits.dip },
+        modes,
         floor: floor_shift(&xs, 199, seed)?,
+    })
+}
+
+/// Sorted logs of the times. Equal times are spread evenly over the clock's resolution: each tick of
+/// a coarse clock would be a mode.
+fn logs_without_ties(times: &[f64]) -> Vec<f64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let tick = resolution(&sorted);
+    let ties = sorted.chunk_by(|a, b| a == b);
+    ties.flat_map(|ties| {
+        let shift = move |i: usize| tick * ((i as f64 + 0.5) / ties.len() as f64 - 0.5);
+        ties.iter().enumerate().map(move |(i, time)| time.ln() + (shift(i) / time).ln_1p())
+    })
+    .collect()
+}
+
+/// The largest number of which all times are multiples (Euclid's algorithm). Almost 0 if the times
+/// are not rounded.
+fn resolution(sorted: &[f64]) -> f64 {
+    // A remainder below this may come from the rounding of doubles.
+    let least = 1e-9 * sorted[sorted.len() - 1];
+    sorted.iter().fold(sorted[0], |tick, &time| {
+        let (mut a, mut b) = (time, tick);
+        while b > least {
+            let rest = a % b;
+            (a, b) = (b, rest.min(b - rest));
+        }
+        a.min(tick)
     })
 }
 
@@ -273,6 +313,64 @@ mod tests {
         let slow: Vec<f64> = (0..60).map(|i| 1000.0 + 0.1 * f64::from(i)).collect();
         let drift = stability(&slow, 1).unwrap().checks()[1];
         assert!(drift.statistic > Some(drift.limit) && !drift.raised, "{drift:?}");
+    }
+
+    /// Gaussian times in whole ticks of a clock, 30 on average. `sd` is in ticks too.
+    fn ticks(n: usize, sd: f64, stream: &mut Stream) -> Vec<f64> {
+        let time = |_| {
+            // The sum of twelve uniform numbers is almost Gaussian, with a variance of 1.
+            let sum: f64 = (0..12).map(|_| stream.unit()).sum();
+            (30.0 + sd * (sum - 6.0)).round()
+        };
+        (0..n).map(time).collect()
+    }
+
+    fn has_modes(times: &[f64]) -> bool {
+        stability(times, 1).unwrap().checks()[3].raised
+    }
+
+    #[test]
+    fn ticks_of_a_coarse_clock_are_no_modes() {
+        let mut stream = Stream::new(6);
+        for (n, sd) in [(24, 0.5), (24, 1.0), (60, 0.5), (60, 1.0), (60, 2.0), (200, 5.0)] {
+            // Seconds, as in a file with two decimals, and nanoseconds of one loop of seven.
+            for unit in [0.01, 1e7 / 7.0] {
+                let flagged = (0..50).filter(|_| {
+                    let times = ticks(n, sd, &mut stream);
+                    has_modes(&times.iter().map(|time| time * unit).collect::<Vec<_>>())
+                });
+                assert!(flagged.count() <= 1, "{n} {sd} {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn modes_are_found_on_a_coarse_clock_too() {
+        let of = |far: f64, tick: f64| {
+            let time = |(i, x): (usize, f64)| {
+                let mode = if i % 2 == 0 { 0.937 } else { 0.937 * far };
+                (mode * (1.0 + x / 5.0) / tick).round() * tick
+            };
+            has_modes(&noise(60).into_iter().enumerate().map(time).collect::<Vec<_>>())
+        };
+        for (far, tick) in [(1.02, 1e-9), (1.02, 0.001), (1.1, 0.01), (1.55, 0.01), (1.55, 0.1)] {
+            assert!(of(far, tick), "{far} {tick}");
+        }
+        // Modes less than 1 % apart do not matter.
+        assert!(!of(1.0 + 1e-7, 1e-9));
+        let close: Vec<f64> = (0..60).map(|i| 1e7 + f64::from(i % 2) * 7003.0).collect();
+        assert!(!has_modes(&close));
+    }
+
+    #[test]
+    fn the_resolution_divides_all_times() {
+        let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
+        assert!(close(resolution(&[0.27, 0.27, 0.33, 0.42]), 0.03));
+        assert_eq!(resolution(&[990.0, 1540.0]), 110.0);
+        assert_eq!(resolution(&[5.0; 3]), 5.0);
+        // It is never above the shortest time, however far the others are.
+        assert_eq!(resolution(&[1.0, 1e10, 3e10]), 1.0);
+        assert!(logs_without_ties(&[1.0, 1.0, 1e10, 3e10]).iter().all(|log| log.is_finite()));
     }
 
     #[test]
