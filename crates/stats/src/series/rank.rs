@@ -31,7 +31,7 @@ pub struct VonNeumann {
     pub z: f64,
     /// Lag-one correlation of the ranks, `1 - ratio / 2` within `[0, 0.99]`.
     pub rho: f64,
-    /// Number of independent runs with the same information: `n (1 - rho) / (1 + rho)`.
+    /// Number of independent runs with the same information: `n (1 - rho) / (1 + rho)`, at least 1.
     pub n_eff: f64,
 }
 
@@ -43,6 +43,7 @@ pub struct VonNeumann {
 /// ```
 /// let found = stillwell_stats::series::von_neumann(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
 /// assert_eq!(found.ratio, 2.0 / 7.0); // 5 / 17.5
+/// assert_eq!(found.n_eff, 1.0); // 6 / 13 by the formula
 /// ```
 pub fn von_neumann(xs: &[f64]) -> Result<VonNeumann, Invalid> {
     at_least(4, xs)?;
@@ -56,7 +57,7 @@ pub fn von_neumann(xs: &[f64]) -> Result<VonNeumann, Invalid> {
     let variance =
         4.0 * (n - 2.0) * (5.0 * n * n - 2.0 * n - 9.0) / (5.0 * n * (n + 1.0) * (n - 1.0).powi(2));
     let rho = (1.0 - ratio / 2.0).clamp(0.0, 0.99);
-    let n_eff = n * (1.0 - rho) / (1.0 + rho);
+    let n_eff = (n * (1.0 - rho) / (1.0 + rho)).max(1.0);
     Ok(VonNeumann { ratio, z: (ratio - 2.0) / variance.sqrt(), rho, n_eff })
 }
 
