@@ -6,6 +6,8 @@ const PLUS_MINUS: &str = " +- ";
 
 /// Decimal exponents of numbers without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
+/// Sizes of numbers without an error that have no power of ten. Above, the digits of a double would be made up.
+const PLAIN_SIZES: std::ops::Range<f64> = 1e-9..1e16;
 /// A relative error that arithmetic alone may cause: some 30 units in the last place of a double.
 const ROUNDING: f64 = 7e-15;
 /// Digits that distinguish a tie from its neighbours. The exact value of any other double differs far earlier.
@@ -55,8 +57,11 @@ pub fn in_column(value: f64, err: f64) -> (String, Option<usize>) {
     (format!("{}{PLUS_MINUS}{}", value.text(0), err.text(0)), Some(decimals))
 }
 
-/// A number with this many decimals, never `-0`.
+/// A number with this many decimals, never `-0`. From 1e16 on it has four digits and a power of ten.
 pub fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_finite() && value.abs() >= PLAIN_SIZES.end {
+        return with_power(&format!("{value:.3e}"));
+    }
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
         Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.into(),
@@ -64,10 +69,14 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number with at least this many significant digits and no power of ten.
+/// A number with at least this many significant digits; with a power of ten below 1e-9 and from 1e16 on.
 pub fn significant(value: f64, n_digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return full(value);
+    }
+    if !PLAIN_SIZES.contains(&value.abs()) {
+        let n_decimals = usize::try_from(n_digits - 1).unwrap_or(0);
+        return with_power(&format!("{value:.n_decimals$e}"));
     }
     // The exponent of the rounded number: 9.996 becomes 10.00, not 10.000.
     let exponent =
@@ -78,7 +87,11 @@ pub fn significant(value: f64, n_digits: i32) -> String {
 /// A number with this many significant digits, without trailing zeros: `0.0005`, `99`.
 pub fn trimmed(value: f64, n_digits: i32) -> String {
     let text = significant(value, n_digits);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+    let (digits, power) = text.split_at(text.find('e').unwrap_or(text.len()));
+    let is_decimal = digits.contains('.');
+    let digits =
+        if is_decimal { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{digits}{power}")
 }
 
 fn has_digits(value: f64, err: f64) -> bool {
@@ -103,12 +116,16 @@ fn full(value: f64) -> String {
     if size == 0.0 {
         "0".into()
     } else if size.is_finite() && !(1e-5..1e16).contains(&size) {
-        let text = format!("{value:e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        format!("{mantissa}e{:+03}", exponent.parse::<i32>().unwrap_or(0))
+        with_power(&format!("{value:e}"))
     } else {
         value.to_string()
     }
+}
+
+/// Rust's `1.5e-7` as `1.5e-07`.
+fn with_power(text: &str) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    format!("{mantissa}e{:+03}", exponent.parse::<i32>().unwrap_or(0))
 }
 
 /// `digits × 10^place`, with a sign.
@@ -295,6 +312,17 @@ mod tests {
         assert_eq!(trimmed(100.0, 2), "100");
         assert_eq!(fixed(-0.0004, 3), "0.000");
         assert_eq!(fixed(-0.5, 1), "-0.5");
+    }
+
+    #[test]
+    fn extreme_numbers_have_powers_of_ten() {
+        assert_eq!(significant(1e-311, 4), "1.000e-311");
+        assert_eq!(significant(-2.7778e302, 2), "-2.8e+302");
+        assert_eq!(fixed(2.7778e302, 7), "2.778e+302");
+        assert_eq!([1e16, 1e-310].map(|it| trimmed(it, 3)), ["1e+16", "1e-310"]);
+        assert_eq!([1e-9, 9e15].map(|it| significant(it, 1)), ["0.000000001", "9000000000000000"]);
+        assert_eq!(fixed(9e15, 0), "9000000000000000");
+        assert_eq!(fixed(f64::NEG_INFINITY, 2), "-inf");
     }
 
     proptest::proptest! {

@@ -91,7 +91,7 @@ impl DisplayUnit {
     pub fn number(self, value: f64, decimals: Option<usize>) -> String {
         match decimals {
             Some(decimals) => uncertain::fixed(value / self.size, decimals),
-            None if self.size == 1.0 && value.fract() == 0.0 => value.to_string(),
+            None if self.size == 1.0 && value.fract() == 0.0 => uncertain::fixed(value, 0),
             None => uncertain::significant(value / self.size, 4),
         }
     }
