@@ -31,7 +31,8 @@ fn is_locale_ascii() -> bool {
     })
 }
 
-/// Draws all files on one scale, each benchmark on its own. Errors: a file has no finished run.
+/// Draws all files on one scale, each benchmark on its own. Errors: a file has no finished run, or no value is above 0
+/// for `--log`.
 pub fn hist(verb: &HistVerb) -> Result<u8> {
     let bins = if verb.extend { terminal::lines().map(bins_in) } else { verb.bins };
     let n_bins = bins.unwrap_or(defaults::HISTOGRAM_BINS).into();
@@ -39,6 +40,7 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
     let mut blocks: Vec<HistogramSeries> = Vec::new();
     let files = open::all(&verb.files, Detail::Values)?;
     let n_files = files.len();
+    let (mut n_values, mut n_left_out) = (0, 0);
     for opened in files {
         let opened = opened?;
         let file = opened.path.display().to_string();
@@ -48,11 +50,21 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
         ensure!(has_run, "{file} has no finished run");
         let each = histogram::series(&record).into_iter().zip(&plan.arms);
         // The others have no values there.
-        for (values, arm) in each.filter(|(_, arm)| arm.role == Role::Candidate) {
+        for (mut values, arm) in each.filter(|(_, arm)| arm.role == Role::Candidate) {
+            let n_of_arm = values.len();
+            values.retain(|&value| !verb.log || value > 0.0);
+            n_values += n_of_arm;
+            n_left_out += n_of_arm - values.len();
             let number = blocks.len() + 1;
             let of_file = (n_files > 1).then(|| file.clone());
             blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));
         }
+    }
+    if n_left_out > 0 {
+        ensure!(n_left_out < n_values, "no value is above 0, so --log has nothing to draw");
+        terminal::say_bare(format!(
+            "note: values that are not above 0 have no logarithm and are left out: {n_left_out} of {n_values}"
+        ));
     }
     let mut groups: Vec<Vec<HistogramSeries>> = Vec::new();
     for block in blocks {
@@ -62,14 +74,15 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
         }
     }
     let n_groups = groups.len();
-    for (index, group) in groups.into_iter().enumerate() {
+    let mut gap = "";
+    for group in groups {
         let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
         let binned = if verb.log { Histogram::from_logs } else { Histogram::from_series };
         let Some(histogram) = binned(&series, n_bins) else { continue };
-        let gap = if index > 0 { "\n" } else { "" };
         let text = drawn::tall(&histogram, &group, n_groups > 1);
         let text = if is_ascii { drawn::ascii(&text) } else { text };
         print(&format!("{gap}{text}"))?;
+        gap = "\n";
     }
     Ok(exit_code::SUCCESS)
 }

@@ -61,6 +61,17 @@ fn where_the_times_are_from() {
 }
 
 #[test]
+fn bins_of_equal_ratio_leave_out_what_has_no_logarithm() {
+    let bench = Bench::new();
+    bench.write("times.txt", "0\n5\n6\n");
+    let hist = ["hist", "--log", "--bins", "2", "--unit", "ms", "times.txt"];
+    let ran = bench.stillwell(&hist).ends_with(0).says(&["are left out: 1 of 3"]);
+    assert_eq!(ran.stdout.matches('│').count(), 2, "{ran:#?}");
+    bench.write("times.txt", "0\n0\n");
+    bench.stillwell(&hist).ends_with(2).says(&["no value is above 0"]);
+}
+
+#[test]
 fn two_imports_are_compared_as_two_sessions() {
     let bench = Bench::new();
     for (name, times) in
