@@ -1,7 +1,7 @@
 //! All records of a history, compressed, with their results. Several processes may write at once: each addition is one
 //! line of the file, so a killed process leaves a whole record or nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ pub struct NewRecord {
     pub origin: RecordOrigin,
     pub results: Vec<BenchmarkResult>,
     pub bytes: Vec<u8>,
+    /// Whether the user named the revision. Then it replaces the stored one.
+    pub is_revision_given: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,8 @@ impl HistoryStore {
             }
             HistoryLine::More { record, results } => {
                 if let Some(record) = self.records.get_mut(&record) {
+                    let new: HashSet<_> = results.iter().map(name).collect();
+                    record.results.retain(|it| !new.contains(&name(it)));
                     record.results.extend(results);
                     sort(&mut record.results);
                 }
@@ -150,7 +154,7 @@ impl HistoryStore {
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
         if let Some(known) = self.records.values().find(|it| it.digest == digest) {
-            let results = missing(known, &new.results);
+            let results = missing(known, new);
             if results.is_empty() {
                 return Ok((AddOutcome::Known, None));
             }
@@ -221,19 +225,24 @@ fn cannot_use(path: &Path) -> String {
     format!("cannot use {} as a history", path.display())
 }
 
-/// Identifies a result in a record.
-fn key(it: &BenchmarkResult) -> (&str, &str, &str, bool, Option<&str>) {
-    (&it.benchmark, &it.arm, &it.unit, it.better().is_lower(), it.revision.as_deref())
+/// What is one result in a record, but for programs of several revisions.
+fn name(it: &BenchmarkResult) -> (&str, &str, &str, bool) {
+    (&it.benchmark, &it.arm, &it.unit, it.better().is_lower())
 }
 
 fn sort(results: &mut [BenchmarkResult]) {
-    results.sort_by(|a, b| key(a).cmp(&key(b)));
+    results.sort_by(|a, b| (name(a), &a.revision).cmp(&(name(b), &b.revision)));
 }
 
-/// Results that a stored record lacks. An earlier `add` may have taken only some of its benchmarks.
-fn missing(record: &StoredRecord, results: &[BenchmarkResult]) -> Vec<BenchmarkResult> {
-    let known: HashSet<_> = record.results.iter().map(key).collect();
-    results.iter().filter(|it| !known.contains(&key(it))).cloned().collect()
+/// Results that a stored record lacks, or has of another revision than the user gives. An earlier `add` may have taken
+/// only some of its benchmarks.
+fn missing(record: &StoredRecord, new: &NewRecord) -> Vec<BenchmarkResult> {
+    let known: HashMap<_, _> = record.results.iter().map(|it| (name(it), &it.revision)).collect();
+    let is_known = |it: &BenchmarkResult| {
+        let revision = known.get(&name(it));
+        revision.is_some_and(|known| !new.is_revision_given || **known == it.revision)
+    };
+    new.results.iter().filter(|it| !is_known(it)).cloned().collect()
 }
 
 fn pack(bytes: &[u8]) -> Result<String> {

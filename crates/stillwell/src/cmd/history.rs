@@ -126,7 +126,7 @@ fn results_from(
             result.committed_s = commits.committed_s(revision);
         }
     }
-    Ok(NewRecord { origin, results, bytes })
+    Ok(NewRecord { origin, results, bytes, is_revision_given: revision.is_some() })
 }
 
 /// Gives all results of a record the same commit.

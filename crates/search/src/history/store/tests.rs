@@ -17,7 +17,7 @@ fn record(text: &str) -> NewRecord {
     };
     let surroundings = vec![("kernel".to_owned(), "6.1".to_owned())];
     let origin = RecordOrigin { file: "a.swell".into(), surroundings, ..RecordOrigin::default() };
-    NewRecord { origin, results: vec![result], bytes: text.into() }
+    NewRecord { origin, results: vec![result], bytes: text.into(), is_revision_given: false }
 }
 
 #[test]
@@ -36,6 +36,45 @@ fn a_record_is_kept_once_and_comes_back_as_it_was() {
     assert_eq!(store.bytes(entries[0].record).unwrap(), new.bytes);
     assert_eq!(store.entries(Some("zz")), []);
     assert_eq!(store.entries(Some("i")).len(), 1);
+}
+
+/// Older versions added a second result. The newest line wins there too.
+#[test]
+fn a_revision_that_is_given_later_replaces_the_first_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.jsonl");
+    let mut store = HistoryStore::open(&path).unwrap();
+    let of = |revision: &str, is_revision_given: bool| {
+        let mut new = record("a");
+        new.results[0].revision = Some(revision.into());
+        NewRecord { is_revision_given, ..new }
+    };
+    assert_eq!(store.add(&of("v1", false)).unwrap(), AddOutcome::New);
+    assert_eq!(store.add(&of("v2", true)).unwrap(), AddOutcome::Later);
+    assert_eq!(store.add(&of("v2", true)).unwrap(), AddOutcome::Known);
+    assert_eq!(store.add(&of("v1", false)).unwrap(), AddOutcome::Known);
+    let revisions = |store: &HistoryStore| {
+        let entries = store.entries(None).into_iter();
+        entries.map(|it| (it.record, it.result.revision.unwrap())).collect::<Vec<_>>()
+    };
+    let stored = || revisions(&HistoryStore::open_existing(&path).unwrap());
+    let expected = [(1, "v2".to_owned())];
+    assert_eq!((&revisions(&store)[..], &stored()[..]), (&expected[..], &expected[..]));
+    let again = HistoryLine::More { record: 1, results: of("v3", false).results };
+    lines::append(&store.file, store.end, &again).unwrap();
+    assert_eq!(stored(), [(1, "v3".to_owned())]);
+}
+
+/// Several revisions of one program are results of their own.
+#[test]
+fn the_revisions_of_one_record_are_all_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = HistoryStore::open(&directory.path().join("h")).unwrap();
+    let mut new = record("a");
+    new.results.push(BenchmarkResult { revision: Some("v2".into()), ..new.results[0].clone() });
+    assert_eq!(store.add(&new).unwrap(), AddOutcome::New);
+    assert_eq!(store.add(&new).unwrap(), AddOutcome::Known);
+    assert_eq!(store.entries(None).len(), 2);
 }
 
 /// Eight writers at once, and one that dies within a transaction.
