@@ -114,10 +114,12 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
     let mut cards: Vec<ChangeCard> = cards.into_iter().map(|(_, card)| card).collect();
     let older = cards.split_off(cards.len().min(OPEN_MAX));
     let are_times = series.iter().all(|it| QuantityWords::of_series(it).is_time());
-    let classes = match are_times {
-        true => [("slower", "slower"), ("faster", "faster"), ("none", "none")],
-        false => [("slower", "slower or worse"), ("faster", "faster or better"), ("none", "none")],
+    let [slower, faster] = match are_times {
+        true => ["slower", "faster"],
+        false => ["slower or worse", "faster or better"],
     };
+    let classes =
+        [("slower", slower), ("faster", faster), ("undecided", "spell or drift"), ("none", "none")];
     let is_used = |class: &&(&str, &str)| rows.iter().any(|row: &SeriesRow| row.class == class.0);
     let index = SeriesIndex {
         classes: classes.iter().filter(is_used).copied().collect(),

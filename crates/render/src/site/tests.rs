@@ -6,6 +6,7 @@ use model::values::Better;
 use search::history::commits::CommitRange;
 use search::history::detection::{detect, nearest};
 use search::history::fixture::{self, SETTINGS};
+use search::history::series::ChangeKind;
 use search::history::{BenchmarkResult, RecordOrigin, StoredResult};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
@@ -33,8 +34,11 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<StoredResult> {
 }
 
 fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
+    pages_of(&detect(entries, SETTINGS), title)
+}
+
+fn pages_of(all: &[Series], title: Option<&str>) -> Vec<SiteFile> {
     let estimate = SETTINGS.estimate;
-    let all = detect(entries, SETTINGS);
     let between = CommitRange { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
@@ -46,9 +50,9 @@ fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
         })
     });
     let changes: Vec<SeriesChange<'_>> = changes.collect();
-    let nearest = nearest(&all, SETTINGS);
+    let nearest = nearest(all, SETTINGS);
     let site =
-        HistorySite { series: &all, changes: &changes, nearest: nearest.as_ref(), estimate, title };
+        HistorySite { series: all, changes: &changes, nearest: nearest.as_ref(), estimate, title };
     let files: Vec<SiteFile> = pages(site).unwrap().map(Result::unwrap).collect();
     let announced: Vec<String> = site.pages().collect();
     assert_eq!(announced, files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
@@ -105,6 +109,23 @@ fn changes_are_listed_newest_first_and_every_link_leads_somewhere() {
             assert!(section.is_empty() || page.is_some_and(has), "{target}");
         }
     }
+}
+
+/// The script hides the rows whose box is not checked.
+#[test]
+fn every_row_of_the_index_has_a_box() {
+    let mut all = ["drift", "level", "spell", "still"].map(|name| {
+        let change = if name == "still" { 90 } else { 20 };
+        detect(entries(name, "a", change), SETTINGS).remove(0)
+    });
+    for (at, kind) in [(0, ChangeKind::Drift), (2, ChangeKind::Spell)] {
+        all[at].changes[0].kind = kind;
+    }
+    let index = pages_of(&all, None).pop().unwrap().text;
+    let (rows, boxes) = (attributes(&index, "data-verdict"), attributes(&index, "value"));
+    assert_eq!(rows, ["undecided", "slower", "undecided", "none"]);
+    assert!(rows.iter().all(|class| boxes.contains(class)), "{boxes:?}");
+    assert!(index.contains("value=\"undecided\" checked> spell or drift"), "{index}");
 }
 
 #[test]
