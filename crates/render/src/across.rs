@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, one_line, shorten, wrap_at, wrap_headline};
+use crate::columns::{COLUMNS, one_line, shorten, wrap, wrap_at, wrap_headline};
 use crate::conclusion::{
     Conclusion, FinalVerdict, comparison_effect, measure_together, measured_arm, quantity_options,
 };
@@ -61,6 +61,7 @@ pub fn text(
     old: &[SessionRecord<'_>],
     new: SessionRecord<'_>,
     pairs: &[ArmPair<'_>],
+    not_in_all: &[String],
     styles: &Styles,
 ) -> String {
     let plan = &new.record.header.plan;
@@ -113,6 +114,10 @@ pub fn text(
             out.push_str(&distributions::text("new", last, plan, deciles));
         }
     }
+    if !not_in_all.is_empty() {
+        out.push('\n');
+        wrap(&mut out, "not in all sessions: ", 6, &not_in_all.join(", "));
+    }
     out
 }
 
@@ -159,13 +164,14 @@ pub fn json<'a>(
     old: &[SessionRecord<'a>],
     new: SessionRecord<'a>,
     pairs: &[ArmPair<'_>],
+    not_in_all: &[String],
 ) -> io::Result<()> {
     let document = |session: &SessionRecord<'a>| RecordDocument {
         neighbours: session.neighbours,
         ..RecordDocument::of(session.record)
     };
     let old = old.iter().map(document).collect();
-    let body = SessionsBody { old, new: document(&new), pairs };
+    let body = SessionsBody { old, new: document(&new), pairs, not_in_all };
     document::write(to, &body, conclusion(new.record, pairs), None)
 }
 
@@ -197,6 +203,8 @@ pub struct SessionsBody<'a> {
     new: RecordDocument<'a>,
     /// Each command of the new session against itself in the past ones.
     pairs: &'a [ArmPair<'a>],
+    /// Commands and benchmarks in no pair, because a session lacks them.
+    not_in_all: &'a [String],
 }
 
 impl DocumentBody for SessionsBody<'_> {

@@ -26,10 +26,10 @@ fn both_sides_and_no_verdict() {
         neighbours: Some(Neighbours { n_probes: 50, n_shared, ratio: None }),
     };
     let (old, new) = (session(&old, 2), session(&new, 20));
-    let text = text(&[old], new, &pairs, &Styles::default());
+    let text = text(&[old], new, &pairs, &[], &Styles::default());
     insta::assert_snapshot!(text);
     let mut out = Vec::new();
-    json(&mut out, &[old], new, &pairs).unwrap();
+    json(&mut out, &[old], new, &pairs, &[]).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
     assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
@@ -46,7 +46,7 @@ fn a_benchmark_has_its_name() {
     let arms = analysis(&record, &[1e9, 2e9]).arms;
     let pairs = [0, 1].map(|arm| pair(&record, &arms[arm], &arms[arm]));
     let session = SessionRecord { record: &record, neighbours: None };
-    let text = text(&[session], session, &pairs, &Styles::default());
+    let text = text(&[session], session, &pairs, &[], &Styles::default());
     assert!(text.starts_with("x took ") && text.contains("\ny took "), "{text}");
     assert!(text.contains("\nx\nold ") && text.contains("\ny\nold "), "{text}");
 }

@@ -184,20 +184,40 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
             "the records have no command in common; name them alike with --command-name when measuring"
         );
     }
+    let not_in_all = not_in_all(old, new, &pairs);
     let session =
         |record| across::SessionRecord { record, neighbours: analysis::Neighbours::of(record) };
     let (old, new): (Vec<_>, _) =
         (old.iter().map(|past| session(&past.0)).collect(), session(&new.0));
     if verb.json {
-        across::json(&mut terminal::data(), &old, new, &pairs)?;
+        across::json(&mut terminal::data(), &old, new, &pairs, &not_in_all)?;
     } else {
-        print(&across::text(&old, new, &pairs, &Styles::colored()))?;
+        print(&across::text(&old, new, &pairs, &not_in_all, &Styles::colored()))?;
     }
     let Some(fail_on) = verb.fail_on else { return Ok(exit_code::SUCCESS) };
     let judgements: Vec<_> = pairs.iter().map(|pair| pair.judgement).collect();
     let code = Gate::of(&judgements, fail_on).exit_code();
     print_gate_of_sessions(verb, code)?;
     Ok(code)
+}
+
+/// The names of the arms that are in no pair.
+fn not_in_all(
+    old: &[RecordSummary],
+    new: &RecordSummary,
+    pairs: &[across::ArmPair<'_>],
+) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (place, (record, arms)) in old.iter().chain([new]).enumerate() {
+        let is_paired = |arm: &ArmSummary| {
+            pairs.iter().any(|pair| pair.old.get(place).unwrap_or(&pair.new).arm == arm.arm)
+        };
+        let alone = arms.iter().filter(|arm| !arm.is_hidden && !is_paired(arm));
+        names.extend(alone.map(|arm| record.header.plan.full_label(arm.arm)));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Refuses records in which different quantities decide about the same benchmark. Results of other programs are matched

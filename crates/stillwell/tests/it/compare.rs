@@ -113,6 +113,22 @@ fn a_part_of_a_suite_is_compared_with_all_of_it() {
     assert!(ran.stdout.contains("only in 1: a (old), a (new)"), "{ran:#?}");
 }
 
+/// A command without a partner cannot be forgotten in silence.
+#[test]
+fn what_a_session_lacks_is_listed() {
+    let bench = Bench::new();
+    for (file, other) in [("old.swell", "gone"), ("new.swell", "fresh")] {
+        let words = ["run", "-r", "3", "-o", file, "-n", "both", "-n", other, "true", "/bin/true"];
+        bench.stillwell(&words).ends_with(0);
+    }
+    let compare = ["compare", "old.swell", "new.swell"];
+    let text = bench.stillwell(&compare).ends_with(0).stdout;
+    assert!(text.ends_with("\n\nnot in all sessions: fresh, gone\n"), "{text}");
+    let ran = bench.stillwell(&[&compare[..], &["--json"]].concat()).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["not_in_all"], serde_json::json!(["fresh", "gone"]));
+}
+
 #[test]
 fn by_is_obeyed_for_records_of_commands() {
     let bench = Bench::new();
