@@ -135,7 +135,7 @@ fn row(series: &Series, at: usize, day: fn(i64) -> String) -> Vec<String> {
             value(series, result.t0, result.t0_err)
         ),
         value(series, result.median, None),
-        result.n_runs.to_string(),
+        result.n_runs.map_or_else(|| "-".into(), |n| n.to_string()),
         change.map_or(String::new(), |change| signed_percent(change.ratio.ratio)),
     ]
 }

@@ -18,7 +18,7 @@ function resultPoints({ series, said, at, byOrder, newest }) {
     const size = said.unit.size;
     const shown = `${digits(value / size)}${err == null ? "" : ` ± ${d3.format(",.2~r")(err / size)}`} ${said.unit.name}`.trim();
     const place = byOrder ? i + 1 : new Date(1000 * series.time_s[i]);
-    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : value / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}, ${counted(series.n_runs[i], "run")}`].join("\n") });
+    points.push({ i, id: rowId(at, series.record[i]), x: place, y: value / size, lo: err == null ? null : (value - err) / size, hi: err == null ? null : value / size, tip: [`${day(series.time_s[i])} ${short(series.revision[i])}`, shown, ...(sizes.has(i) ? [`changed ${sizes.get(i)}`] : []), `record ${series.record[i]}${series.n_runs[i] == null ? "" : `, ${counted(series.n_runs[i], "run")}`}`].join("\n") });
   }
   return { first, points, placeOf: (i) => (byOrder ? i + 1 : new Date(1000 * series.time_s[i])) };
 }
@@ -65,7 +65,7 @@ function resultTable({ series, said, at }, first) {
   const sizes = new Map(series.changes.map((change, i) => [change.at, said.sizes[i]]));
   const size = said.unit.size;
   const rows = d3.range(series.value.length - 1, first - 1, -1);
-  const cells = (i) => [series.record[i], ...(series.is_by_commit ? [day(series.time_s[i])] : []), day(series.measured_s[i]), short(series.revision[i]), series.value[i] == null ? "" : digits(series.value[i] / size), series.err[i] == null ? "" : d3.format(",.2~r")(series.err[i] / size), series.n_runs[i], sizes.get(i) ?? ""];
+  const cells = (i) => [series.record[i], ...(series.is_by_commit ? [day(series.time_s[i])] : []), day(series.measured_s[i]), short(series.revision[i]), series.value[i] == null ? "" : digits(series.value[i] / size), series.err[i] == null ? "" : d3.format(",.2~r")(series.err[i] / size), series.n_runs[i] ?? "", sizes.get(i) ?? ""];
   return { head: ["record", ...(series.is_by_commit ? ["committed"] : []), "measured", "revision", axisLabel(said.unit, said.estimate), "±", "runs", "change"], rows: rows.map(cells), ids: rows.map((i) => rowId(at, series.record[i])) };
 }
 

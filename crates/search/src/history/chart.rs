@@ -21,7 +21,7 @@ pub struct HistoryChart<'a> {
     measured_s: Vec<i64>,
     time_s: Vec<i64>,
     revision: Vec<Option<&'a str>>,
-    n_runs: Vec<usize>,
+    n_runs: Vec<Option<usize>>,
     value: &'a [f64],
     err: Vec<Option<f64>>,
     levels: Vec<Level>,

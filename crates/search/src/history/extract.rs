@@ -66,7 +66,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         arm,
         unit: unit_name(record, summary.arm),
         better: Some(better(record, summary.arm)),
-        n_runs: summary.n_runs,
+        n_runs: Some(summary.n_runs),
         t0: t0.value,
         t0_err: t0.err,
         t0_is_limit: times.is_upper_limit,
@@ -136,7 +136,7 @@ fn summary_result(label: &str, benchmark: &BenchmarkValues) -> Option<BenchmarkR
     Some(BenchmarkResult {
         benchmark: label.into(),
         unit: unit.name().into(),
-        n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+        n_runs: summary.count.and_then(|n| usize::try_from(n).ok()),
         t0: min.unwrap_or(median),
         median,
         mean: summary.mean.unwrap_or(median),

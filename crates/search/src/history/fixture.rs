@@ -18,7 +18,7 @@ pub fn result(benchmark: &str, t0: f64, t0_err: Option<f64>) -> BenchmarkResult 
     BenchmarkResult {
         benchmark: benchmark.into(),
         unit: "ns".into(),
-        n_runs: 10,
+        n_runs: Some(10),
         t0,
         t0_err,
         median: 1.0,

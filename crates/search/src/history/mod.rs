@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use formats::ResultUnit;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bisection::LayoutVerdict;
 use model::values::Better;
@@ -37,8 +37,9 @@ pub struct BenchmarkResult {
     /// The direction in which the values are better; `None`: as the unit says. Older versions stored none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub better: Option<Better>,
-    /// Number of processes.
-    pub n_runs: usize,
+    /// Number of processes, if it is known.
+    #[serde(deserialize_with = "known")]
+    pub n_runs: Option<usize>,
     /// Noise-free time, net of the control if there is one.
     pub t0: f64,
     pub t0_err: Option<f64>,
@@ -49,6 +50,11 @@ pub struct BenchmarkResult {
     pub revision: Option<String>,
     /// Commit time, seconds since 1970.
     pub committed_s: Option<i64>,
+}
+
+/// Older versions stored 0 for a number that is not known.
+fn known<'de, D: Deserializer<'de>>(number: D) -> Result<Option<usize>, D::Error> {
+    Ok(Option::<usize>::deserialize(number)?.filter(|&n| n > 0))
 }
 
 impl BenchmarkResult {

@@ -231,6 +231,11 @@ fn every_format_is_added_with_its_commit_and_its_machine() {
     let list = summaries.iter().find(|it| it["benchmark"] == "list").expect("list");
     let whole = |key: &str| list[key].as_f64().expect("a number").round();
     assert_eq!((whole("t0"), whole("median")), (353_026.0, 397_801.0));
+    // It does not say of how many runs.
+    assert_eq!(list["n_runs"], Value::Null);
+    let shown = bench.stillwell(&["history", "show", "--db", "h.db", "list"]).ends_with(0).stdout;
+    let row = shown.lines().find(|row| row.contains("397.8"));
+    assert!(row.is_some_and(|row| row.trim_end().ends_with("  -")), "{shown}");
     assert_eq!(of("pytest_codspeed_walltime.json")[0]["n_runs"], 99);
     // The record of a directory is an archive of it.
     let record = of("criterion/grp")[0]["record"].to_string();

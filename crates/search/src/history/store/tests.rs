@@ -7,7 +7,7 @@ fn record(text: &str) -> NewRecord {
     let result = BenchmarkResult {
         benchmark: "fib".into(),
         unit: "ns".into(),
-        n_runs: 12,
+        n_runs: Some(12),
         t0: 1.5,
         t0_is_limit: true,
         median: 1.6,
@@ -146,6 +146,18 @@ fn a_value_that_is_no_number_is_refused() {
     assert!(error.contains("no number"), "{error}");
 }
 
+#[test]
+fn an_unknown_number_of_runs_is_null_and_was_0() {
+    let mut result = record("a").results.remove(0);
+    result.n_runs = None;
+    let text = serde_json::to_string(&result).unwrap();
+    let old = text.replace("\"n_runs\":null", "\"n_runs\":0");
+    assert_ne!(text, old);
+    for text in [text, old] {
+        assert_eq!(serde_json::from_str::<BenchmarkResult>(&text).unwrap(), result);
+    }
+}
+
 /// The history keeps the last state of a session, in any order of adding.
 #[test]
 fn a_session_is_one_record() {
@@ -161,12 +173,12 @@ fn a_session_is_one_record() {
         for (state, added) in states {
             let n_runs = state.len();
             let mut new = record(state);
-            new.results[0].n_runs = n_runs;
+            new.results[0].n_runs = Some(n_runs);
             assert_eq!(store.add(&new).unwrap(), *added, "{state}");
         }
         let entries = store.entries(None);
         let found: Vec<(i64, usize)> =
-            entries.iter().map(|entry| (entry.record, entry.result.n_runs)).collect();
+            entries.iter().map(|entry| (entry.record, entry.result.n_runs.unwrap())).collect();
         let wanted: Vec<(i64, usize)> = (1..).zip(expect.iter().map(|text| text.len())).collect();
         assert_eq!(found, wanted);
         for (number, text) in (1..).zip(expect) {
