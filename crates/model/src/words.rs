@@ -104,6 +104,15 @@ pub fn reason(error: impl Display) -> String {
     out
 }
 
+/// A JSON error without its line number, for files of which each line is a document of its own.
+pub fn json_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((what, _)) => format!("character {}: {what}", error.column()),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;

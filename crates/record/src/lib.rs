@@ -128,15 +128,6 @@ pub struct ImportedBenchmark {
     pub summary: Option<SummaryStatistics>,
 }
 
-/// A JSON error without its line number, because each line of a record is a document of its own.
-fn describe(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rsplit_once(" at line ") {
-        Some((what, _)) => format!("character {}: {what}", error.column()),
-        None => text,
-    }
-}
-
 /// A loop that took longer in short slices than in long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortSlice {

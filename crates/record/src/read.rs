@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::origin::Origin;
-use crate::{EndReason, Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
+use crate::{EndReason, Event, FORMAT, Header, Layout, Row, Rows, START, VERSION};
 use host::open_regular;
+use model::words::json_error;
 
 #[derive(Debug)]
 pub struct Record {
@@ -213,7 +214,7 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
     }
     let event = serde_json::from_slice(line);
     Ok(RecordLine::Event(
-        event.map_err(|error| anyhow!("neither a row nor an event: {}", describe(&error)))?,
+        event.map_err(|error| anyhow!("neither a row nor an event: {}", json_error(&error)))?,
     ))
 }
 
@@ -246,7 +247,7 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     ensure!(origin.format == FORMAT, "format {:?} is not {FORMAT:?}", origin.format);
     origin.check_version(VERSION)?;
     let header: Header = serde_json::from_slice(&line)
-        .map_err(|error| origin.blamed(&format!("line 1, {}", describe(&error))))?;
+        .map_err(|error| origin.blamed(&format!("line 1, {}", json_error(&error))))?;
     let plan = &header.plan;
     ensure!(!plan.arms.is_empty(), "line 1: the plan has no command");
     let places = [Some(plan.reference), plan.control.map(|control| control.arm)];

@@ -2,9 +2,9 @@
 
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
-use crate::describe;
 use model::values::Compared;
 use model::values::metric::{METRICS, Metric};
+use model::words::json_error;
 
 /// Measurements of one step. A value that the machine cannot measure is `None`, never zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -199,9 +199,9 @@ impl Layout {
         let mut json = serde_json::Deserializer::from_slice(line);
         let value_at = self.cells.iter().position(|cell| *cell == CellKind::Value);
         let cells = CellsVisitor { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
-        let found = json.deserialize_seq(cells).map_err(|error| describe(&error))?;
+        let found = json.deserialize_seq(cells).map_err(|error| json_error(&error))?;
         let ParsedCells { cells, n_cells, value } = found;
-        json.end().map_err(|error| describe(&error))?;
+        json.end().map_err(|error| json_error(&error))?;
         let n_columns = FIXED_COLUMNS.len() + self.cells.len();
         if n_cells != n_columns {
             return Err(format!("{n_cells} cells in a record of {n_columns} columns"));

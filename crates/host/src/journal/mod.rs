@@ -23,6 +23,7 @@ use crate::knobs::Knob;
 use crate::processes::Process;
 use crate::shield::ShieldPlan;
 use crate::{Host, fault};
+use model::words::json_error;
 
 use entries::{JournalEntry, VERSION, version_of};
 use trust::{check_owner, not_opened};
@@ -313,7 +314,7 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
         return Err(anyhow!("it is of version {version}").context(Newer(shown)));
     }
     for (index, line) in lines().enumerate() {
-        let entry = serde_json::from_slice(line).map_err(anyhow::Error::from);
+        let entry = serde_json::from_slice(line).map_err(|error| anyhow!(json_error(&error)));
         entry
             .and_then(|entry| journal.take(entry))
             .with_context(|| format!("line {}", index + 1))

@@ -9,13 +9,14 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{BenchmarkResult, RecordOrigin, StoredCulprit};
 use host::user_files::{UserDirectory, directory_of};
+use model::words::json_error;
 
 const START: &str = "{\"format\":\"stillwell-history\",\"version\":1}\n";
 /// The start of the first line of every version.
@@ -108,8 +109,9 @@ pub(super) fn read(file: &File, from: LineEnd) -> Result<(Vec<HistoryLine>, Line
     // The first line names the format.
     let numbered = (from.n_lines + 1..).zip(lines).filter(|(number, _)| *number > 1);
     let additions = numbered.map(|(number, line)| {
-        serde_json::from_slice(line).with_context(|| {
-            format!("line {number} is damaged; restore a copy, or take the line out")
+        serde_json::from_slice(line).map_err(|error| {
+            let what = json_error(&error);
+            anyhow!("line {number} is damaged; restore a copy, or take the line out: {what}")
         })
     });
     Ok((additions.collect::<Result<_>>()?, to))

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Error, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, anyhow, bail, ensure};
 use clap::Args;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::de::DeserializeOwned;
@@ -17,6 +17,7 @@ use host::terminal;
 use host::user_files::{make_directories, open_to_write, read_text, replace};
 use measure::digest::digest_of_file;
 use model::spec::request::{asked, differences};
+use model::words::json_error;
 use record::{Readers, new_path};
 use render::document::ErrorCode;
 
@@ -257,8 +258,10 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
 
 fn parsed<L: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<L>> {
     let line = |(index, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .with_context(|| format!("{}:{}: not a step", path.display(), index + 1))
+        serde_json::from_str(line).map_err(|error| {
+            let (file, what) = (path.display(), json_error(&error));
+            anyhow!("{file}:{}: not a step: {what}", index + 1)
+        })
     };
     text.lines().enumerate().map(line).collect()
 }
