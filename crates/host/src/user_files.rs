@@ -95,6 +95,8 @@ impl UserDirectory {
             let flags = if has_files_of_another() { flags | no_link } else { flags };
             let opened = openat(&self.0, name, flags, Mode::from_raw_mode(mode));
             let file = opened.map_err(|error| match error {
+                // A link is followed without this flag, so here it is a ring of links.
+                Errno::LOOP if !flags.contains(OFlags::NOFOLLOW) => io::Error::from(error),
                 Errno::LOOP | Errno::NXIO | Errno::ISDIR => {
                     self.refused(name).unwrap_or(error.into())
                 }
@@ -309,6 +311,10 @@ mod tests {
         open_regular(&whole).unwrap();
         // Without lent rights a link is followed.
         open_regular(&link).unwrap();
+        let ring = folder.path().join("ring");
+        std::os::unix::fs::symlink("ring", &ring).unwrap();
+        let error = open_regular(&ring).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::LOOP.raw_os_error()), "{error}");
         let only = |what: &str| format!("it is {what}, and only a regular file is possible here");
         for (path, what) in [
             (fifo.as_path(), "a FIFO"),

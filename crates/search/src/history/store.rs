@@ -56,8 +56,9 @@ impl HistoryStore {
     /// Opens an existing history. Read access to the file is enough. Errors: the file does not exist; or see
     /// [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
+        // What keeps it from being seen is said when it is opened.
         ensure!(
-            path.exists(),
+            path.try_exists().unwrap_or(true),
             "there is no history at {}; `stillwell history add RECORD…` makes one, --db FILE names another",
             path.display()
         );

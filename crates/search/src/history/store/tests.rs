@@ -136,7 +136,14 @@ fn what_is_no_history_is_left_alone() {
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    assert!(HistoryStore::open_existing(&directory.path().join("none")).is_err());
+    let missing = HistoryStore::open_existing(&directory.path().join("none")).unwrap_err();
+    assert!(missing.to_string().contains("there is no history at"), "{missing}");
+    let ring = directory.path().join("ring");
+    std::os::unix::fs::symlink("ring", &ring).unwrap();
+    for open in [HistoryStore::open, HistoryStore::open_existing] {
+        let error = format!("{:#}", open(&ring).unwrap_err());
+        assert!(error.contains("levels of symbolic links"), "{error}");
+    }
 }
 
 #[test]
