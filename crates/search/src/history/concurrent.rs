@@ -4,8 +4,8 @@ use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, Series};
 
 /// Tolerance in results: noise moves the detected place of a change a little.
 const NEAR: usize = 2;
-/// Fewest series with a shared cause, this one included.
-const TOGETHER_MIN: usize = 3;
+/// Fewest other series with a shared cause.
+const TOGETHER_MIN: usize = 2;
 
 /// Sets `together` of every change.
 pub fn mark(all: &mut [Series]) {
@@ -55,7 +55,7 @@ fn around<'a>(
         together.n += usize::from(is_spanned && other.changes.iter().any(is_here));
     }
     let ConcurrentChanges { n, of, .. } = together;
-    ConcurrentChanges { is_common: n + 1 >= TOGETHER_MIN && 2 * n >= of, ..together }
+    ConcurrentChanges { is_common: n >= TOGETHER_MIN && 2 * n >= of, ..together }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub struct ConcurrentChanges {
     pub n: usize,
     /// Others with results before and after.
     pub of: usize,
-    /// Whether a shared cause is likely: at least three series changed, and at least half of those that could have.
+    /// Whether a shared cause is likely: at least two others changed, and at least half of those that could have.
     pub is_common: bool,
 }
 
