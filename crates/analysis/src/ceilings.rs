@@ -4,7 +4,7 @@ use stats::{Interval, PointEstimate};
 
 use crate::clocks::compares_times;
 use crate::exact::AGREE_WITHIN;
-use crate::summary::{ArmSummary, LimitCause};
+use crate::summary::ArmSummary;
 use crate::verdict::{GateAnswer, worst_of};
 use model::values::Ceiling;
 use record::plan::Plan;
@@ -61,8 +61,8 @@ pub fn around(PointEstimate { value, err }: PointEstimate) -> Interval {
     Interval { lo: value - N_ERRORS * err, hi: value + N_ERRORS * err }
 }
 
-/// The arm's value with two errors on each side. t0 of runs is at most the lowest run. t0 of slices is a value of whole
-/// processes, so the lowest slice is no limit. Counts that repeat have no error.
+/// The arm's value with two errors on each side. An upper limit has only this end. t0 of runs is at most the lowest run.
+/// t0 of slices is a value of whole processes, so the lowest slice is no limit. Counts that repeat have no error.
 fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
     let Some(times) = &arm.times else { return Interval::ALL };
     let repeats =
@@ -73,10 +73,10 @@ fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
     let value = arm.net_t0().unwrap_or(times.t0);
     let around = value.measured().map_or(Interval::ALL, around);
     let is_lowest = compares_times(plan) && arm.net.is_none() && arm.sliced.is_none();
-    let most = match times.limited_by {
-        Some(LimitCause::MemoryFloor) => times.t0.value,
-        _ if is_lowest => times.most(),
-        _ => f64::INFINITY,
+    let most = match times.is_upper_limit {
+        true => times.t0.value,
+        false if is_lowest => times.most(),
+        false => f64::INFINITY,
     };
     Interval { lo: around.lo, hi: around.hi.min(most) }
 }
@@ -85,6 +85,7 @@ fn interval(plan: &Plan, arm: &ArmSummary) -> Interval {
 mod tests {
     use super::*;
     use crate::summarise;
+    use crate::summary::SliceSummary;
     use model::values::metric::Metric;
     use model::values::{Better, DecideOn, ValueUnit};
     use record::fixture::record;
@@ -132,16 +133,35 @@ mod tests {
         assert_eq!(answers(&session(&["a"], 0), "20ms"), [(0, GateAnswer::Undecided)]);
         // An upper limit has no lower end either.
         let mut record = session(&["a"], 100);
-        let mut arms = summarise(&record);
-        let times = arms[0].times.as_mut().unwrap();
-        (times.t0.err, times.is_upper_limit) = (None, true);
-        let of = |record: &Record, most| answer(interval(&record.header.plan, &arms[0]), most);
-        assert_eq!(of(&record, 9e6), GateAnswer::Undecided);
-        assert_eq!(of(&record, 11e6), GateAnswer::Pass);
+        let mut arm = summarise(&record).swap_remove(0);
+        let set_limit = |arm: &mut ArmSummary, is_upper_limit| {
+            let times = arm.times.as_mut().unwrap();
+            (times.t0.err, times.is_upper_limit) = (None, is_upper_limit);
+        };
+        set_limit(&mut arm, true);
+        let of = |record: &Record, arm: &ArmSummary, most| {
+            answer(interval(&record.header.plan, arm), most)
+        };
+        assert_eq!(of(&record, &arm, 9e6), GateAnswer::Undecided);
+        assert_eq!(of(&record, &arm, 11e6), GateAnswer::Pass);
+        // The limit of programs that time themselves is their lowest process.
+        arm.sliced = Some(SliceSummary {
+            n_slices: 500,
+            loops: 1,
+            cpu: None,
+            wait_share: None,
+            empty_loop_ns: None,
+            counters: Vec::new(),
+            is_empty_loop_off: false,
+            core: None,
+        });
+        assert_eq!(of(&record, &arm, 9e6), GateAnswer::Undecided);
+        assert_eq!(of(&record, &arm, 11e6), GateAnswer::Pass);
         // A median can be above the lowest value.
-        record.header.plan.policy.decide_on = Some(DecideOn::Maxrss);
+        (arm.sliced, record.header.plan.policy.decide_on) = (None, Some(DecideOn::Maxrss));
         record.header.plan.arms[0].unit = ValueUnit::Bytes;
-        assert_eq!(of(&record, 11e6), GateAnswer::Undecided);
+        set_limit(&mut arm, false);
+        assert_eq!(of(&record, &arm, 11e6), GateAnswer::Undecided);
     }
 
     #[test]
