@@ -11,9 +11,9 @@ use crate::units::unit_in_record;
 use analysis::ceilings::worst;
 use analysis::verdict::{Gate, GateAnswer, Judged, Judgement, Verdict};
 use analysis::{CeilingAnswer, Evidence};
-use model::values::{Better, Ceiling, FailOn};
-use record::Record;
+use model::values::{Better, Ceiling, FailOn, exit_code};
 use record::plan::Plan;
+use record::{EndReason, Record};
 use stats::Interval;
 
 /// Columns of a name.
@@ -25,10 +25,10 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
     let plan = &judged.record.header.plan;
     let of_slowdowns = Gate::of(judged.judgements, fail_on).answer;
     let answers = ceilings.iter().map(|it| it.answer);
-    if code != answers.fold(of_slowdowns, GateAnswer::max).exit_code() {
-        return log_line(&format!(
-            "gate: not decided: the session did not come to its end, exit code {code}"
-        ));
+    let answer = answers.fold(of_slowdowns, GateAnswer::max);
+    let early_end = early_end(judged, answer, code).filter(|_| code != answer.exit_code());
+    if let Some(why) = early_end {
+        return log_line(&format!("gate: not decided: {why}, exit code {code}"));
     }
     let mut text = String::new();
     if fail_on.slower_pct.is_some() {
@@ -45,6 +45,23 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
         text += &log_line(&format!("gate: {word}: {name}{of} {about}, exit code {code}"));
     }
     text
+}
+
+/// Why there is no answer. A file that cannot be written changes only the exit code, and what failed in one benchmark
+/// takes nothing from a slowdown of another.
+fn early_end(judged: Judged<'_>, answer: GateAnswer, code: u8) -> Option<&'static str> {
+    let is_suite = !judged.record.parts.is_empty();
+    match judged.analysis.end {
+        _ if code == exit_code::INTERRUPTED => Some("the session was interrupted"),
+        Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
+        Some(EndReason::Failed | EndReason::TimedOut) if is_suite => {
+            (answer != GateAnswer::Fail).then_some("a benchmark fails")
+        }
+        Some(EndReason::Failed | EndReason::TimedOut) => Some("a run failed"),
+        Some(EndReason::Interrupted | EndReason::RecordFull) | None => {
+            Some("the session did not come to its end")
+        }
+    }
 }
 
 fn word(answer: GateAnswer) -> &'static str {
@@ -87,8 +104,7 @@ pub fn at_most(answer: &CeilingAnswer, ceiling: Ceiling, record: &Record) -> Str
     }
 }
 
-/// The line about slowdowns. `code`: exit code of the whole program. A failed or interrupted session has its own, and
-/// leaves the gate undecided.
+/// The line about slowdowns. `code`: exit code of the whole program.
 fn line(judged: Judged<'_>, fail_on: FailOn, code: u8) -> String {
     let Judged { record, analysis, judgements } = judged;
     let plan = &record.header.plan;
@@ -205,6 +221,32 @@ mod tests {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let expected = "but its mean has no upper limit yet, exit code 3; more runs may decide";
         assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn a_failed_benchmark_hides_no_slowdown_of_another() {
+        let mut suite = record(&["old", "new"]);
+        suite.parts.push(record(&["old", "new"]));
+        let line = |ratio: f64, end: EndReason, code: u8| {
+            let mut analysis = analysis(&suite, &[10e6, 10e6 * ratio]);
+            analysis.end = Some(end);
+            let test = paired(ratio, ratio - 0.005, ratio + 0.005);
+            compare(&mut analysis, 1, Evidence::Paired(test));
+            let judgements = judgements(&suite, &analysis);
+            let judged = Judged { record: &suite, analysis: &analysis, judgements: &judgements };
+            let text = lines(judged, &[], FailOn::slower(2.0), code);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        // Also where a file cannot be written.
+        for end in [EndReason::Failed, EndReason::Complete] {
+            let said = line(1.05, end, 2);
+            assert!(said.starts_with("gate: fail: new against old takes 1.05"), "{said}");
+            assert!(said.ends_with("all of it above 1.02, exit code 2"), "{said}");
+        }
+        let said = line(1.0, EndReason::Failed, 2);
+        assert_eq!(said, "gate: not decided: a benchmark fails, exit code 2");
+        let said = line(1.05, EndReason::Interrupted, 130);
+        assert_eq!(said, "gate: not decided: the session was interrupted, exit code 130");
     }
 
     /// The joined plan of a suite names no quantity.

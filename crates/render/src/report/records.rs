@@ -121,11 +121,16 @@ fn how(record: &Record, analysis: &Analysis) -> String {
     };
     let copies = plan.copies.as_ref();
     let copies = copies.map_or_else(String::new, |it| format!(" ({} copies at a time)", it.n));
+    let is_suite = !record.parts.is_empty();
     let end = match analysis.end {
         Some(EndReason::Decided) => "It ended because everything was decided.",
         Some(EndReason::Precise) => "It ended at the precision that was asked for.",
         Some(EndReason::Complete) => "It ended after its last block.",
         Some(EndReason::Interrupted) => "It was interrupted.",
+        Some(EndReason::Failed) if is_suite => "A run failed, and ended its benchmark.",
+        Some(EndReason::TimedOut) if is_suite => {
+            "A run took longer than the timeout, and ended its benchmark."
+        }
         Some(EndReason::Failed) => "A run failed, and ended it.",
         Some(EndReason::TimedOut) => "A run took longer than the timeout, and ended it.",
         Some(EndReason::RecordFull) => "The record could not be written any further.",
@@ -150,4 +155,18 @@ fn command_line(header: &Header) -> String {
         _ => shell_words::join(words),
     };
     one_line(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_run_ends_one_benchmark_of_a_suite() {
+        let mut suite = record::fixture::record(&["a", "b"]);
+        let failed = Analysis { end: Some(EndReason::Failed), ..Analysis::default() };
+        assert!(how(&suite, &failed).contains("A run failed, and ended it."));
+        suite.parts.push(record::fixture::record(&["a", "b"]));
+        assert!(how(&suite, &failed).contains("A run failed, and ended its benchmark."));
+    }
 }
