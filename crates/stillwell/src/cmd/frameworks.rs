@@ -1,6 +1,7 @@
 //! Programs of benchmark frameworks in `bench` and suites.
 #![expect(clippy::disallowed_methods, reason = "links to programs")]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,7 +57,7 @@ pub fn with_kept_programs(plan: Plan, directory: &Path) -> Plan {
     })
 }
 
-/// A gate's knowledge of its programs before its suite begins.
+/// A gate's knowledge of its programs before its suite begins, and what no record of the suite tells it.
 #[derive(Debug, Default)]
 pub struct KnownPrograms {
     /// The listed benchmarks by words and directory. Each program lists them once, because pytest and Java need
@@ -68,6 +69,8 @@ pub struct KnownPrograms {
     pub failing: Vec<String>,
     /// Whether the directory of the results exists: it has the sums that the gate has counted.
     pub has_directory: bool,
+    /// The failed benchmarks of a suite without a single finished run, with the reason.
+    pub failed: RefCell<Vec<String>>,
 }
 
 impl KnownPrograms {

@@ -38,6 +38,34 @@ fn a_program_of_the_worker_protocol_is_measured() {
     assert!(said(&counted).contains("not counted for the loops of a worker"), "{counted:#?}");
 }
 
+/// A worker that can list its benchmark, and cannot execute it.
+const FAILING: &str = r#"#!/usr/bin/env python3
+# --stillwell-worker=
+import os, sys
+asked, says = [os.fdopen(int(fd), mode) for fd, mode in zip(sys.argv[1].split("=")[1].split(","), "rw")]
+def say(line): says.write(line + "\n"); says.flush()
+say("stillwell 1 language=python")
+answers = {"list": "benchmark bad timer=own\nend", "select": "ok", "run": "error boom", "metadata": "end"}
+for line in asked:
+    if line.split()[0] == "quit": break
+    say(answers.get(line.split()[0], "error unknown"))
+"#;
+
+/// Its session leaves no record.
+#[test]
+fn the_only_benchmark_is_named_if_it_fails() {
+    let bench = directories();
+    bench.script("o/prog", FAILING);
+    bench.script("n/prog", &FAILING.replace("boom", "bang"));
+    let ran =
+        gate(&bench, &["--budget", "5s", "--json", "g.json", "--junit", "j.xml"]).ends_with(2);
+    let document: serde_json::Value = serde_json::from_str(&bench.read("g.json")).unwrap();
+    let failing = document["failing"][0].to_string();
+    assert!(failing.starts_with("\"bad: program "), "{ran:#?} {document:#}");
+    assert!(bench.read("j.xml").contains("name=\"bad\"><error message=\"bad: program "));
+    assert!(said(&ran).contains("gate: error: a program or a benchmark fails"), "{ran:#?}");
+}
+
 /// The advice can be copied to the command line.
 #[test]
 fn a_program_of_no_framework_is_named_with_what_compares_it() {

@@ -98,7 +98,7 @@ impl CountingSessions<'_> {
             n_blocks: once_ns.map(|_| 1),
             are_named: self.pairs.len() > 1,
         };
-        let (counted, code) = measure(self.verb, self.trees, pairs, &request, self.failing)?;
+        let (counted, code, _) = measure(self.verb, self.trees, pairs, &request, self.failing)?;
         (self.was_interrupted, self.code) = (code == exit_code::INTERRUPTED, code);
         Ok(counted)
     }

@@ -94,6 +94,8 @@ struct Measured {
     short_budget: Option<String>,
     /// The exit code of the times.
     code: u8,
+    /// What has failed, if nothing was timed.
+    failed: Vec<String>,
 }
 
 impl Measured {
@@ -117,8 +119,9 @@ impl Measured {
             n_blocks: None,
             are_named: changes.pairs.len() > 1,
         };
-        let (times, code) = measure(verb, trees, &changes.pairs, &request, &changes.failing)?;
-        let mut measured = Self { times, code, ..Self::default() };
+        let (times, code, failed) =
+            measure(verb, trees, &changes.pairs, &request, &changes.failing)?;
+        let mut measured = Self { times, code, failed, ..Self::default() };
         let Some(timed) = &measured.times else { return Ok(measured) };
         let share = time_budget_ns as f64 / budget_ns.max(1) as f64;
         measured.short_budget = short_budget_of_gate(&timed.record, budget_ns, share);
@@ -154,7 +157,7 @@ impl Measured {
         record::remove_if_empty(&directory);
         let times = work.alone.take();
         let code = if work.was_interrupted { exit_code::INTERRUPTED } else { work.code };
-        Ok(Self { times, work, short_budget: None, code })
+        Ok(Self { times, work, code, ..Self::default() })
     }
 }
 
@@ -168,6 +171,7 @@ fn write_result(
     let mut failing = changes.failing;
     let failed = if measured.work.code == 0 { failed_benchmarks } else { uncounted_benchmarks };
     failing.extend(measured.times.iter().flat_map(|it| failed(&it.record)));
+    failing.extend_from_slice(&measured.failed);
     let unmeasured = unmeasured(&changes.pairs, measured);
     let result = GateResult {
         base: &trees.base,

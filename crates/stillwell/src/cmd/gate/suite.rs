@@ -35,14 +35,15 @@ pub(super) struct SuiteRequest<'a> {
     pub are_named: bool,
 }
 
-/// Measures the pairs as a suite. Returns the results and the exit code of the suite.
+/// Measures the pairs as a suite. Returns the results, the exit code of the suite, and what has failed if there is no
+/// result.
 pub(super) fn measure(
     verb: &GateVerb,
     trees: &Trees,
     pairs: &[Pair],
     request: &SuiteRequest<'_>,
     failing: &[String],
-) -> Result<(Option<Assessment>, u8)> {
+) -> Result<(Option<Assessment>, u8, Vec<String>)> {
     let folder = ScratchDirectory::new().with_context(no_temporary)?;
     let (file, mut known) = suite_of(&folder, trees, pairs, request.are_named)?;
     (known.failing, known.has_directory) = (failing.to_vec(), request.has_directory);
@@ -51,7 +52,7 @@ pub(super) fn measure(
     let code = suites::bench(&bench, &known)?;
     // Without a single finished run there is no suite in it.
     let whole = if record::is_suite(directory) { whole_suite(directory)? } else { None };
-    Ok((whole.map(Assessment::of), code))
+    Ok((whole.map(Assessment::of), code, known.failed.take()))
 }
 
 fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {

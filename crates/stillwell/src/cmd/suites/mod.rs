@@ -86,7 +86,8 @@ pub fn bench(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
         }
         let interrupt = Rc::new(Interrupt::catch().context("cannot catch ^C")?);
         let mut guard = Guard::for_workers(&verb.host_root, &spec.session.workers)?;
-        let code = session::measure(spec, &manifest, directory, &survey, &mut guard, interrupt);
+        let code =
+            session::measure(spec, &manifest, known, directory, &survey, &mut guard, interrupt);
         return guard.restore(code);
     }
     let path = suite_path(spec).context("a suite file is needed")?;
@@ -165,7 +166,8 @@ impl PlannedSuite<'_> {
         // The session removes the copies when it is done.
         *are_needed = true;
         let mut guard = Guard::for_workers(&verb.host_root, &spec.session.workers)?;
-        let code = session::measure(spec, &manifest, &directory, survey, &mut guard, interrupt);
+        let code =
+            session::measure(spec, &manifest, known, &directory, survey, &mut guard, interrupt);
         guard.restore(code)
     }
 }

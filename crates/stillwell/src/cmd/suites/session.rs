@@ -12,6 +12,7 @@ use stats::Stream;
 use stats::sequential::{SequentialTest, holm_shares};
 
 use crate::cmd::conclusion::lost;
+use crate::cmd::frameworks::KnownPrograms;
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::session::{
     Guard, LineClock, Opening, Screen, Session, SessionState, Visit, VisitLimits, VisitOpening,
@@ -33,6 +34,7 @@ const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 pub fn measure(
     spec: &BenchSpec,
     manifest: &SuiteManifest,
+    known: &KnownPrograms,
     directory: &Path,
     survey: &Survey,
     guard: &mut Guard,
@@ -48,6 +50,7 @@ pub fn measure(
         entries: entries.collect::<Result<_>>()?,
         spec,
         manifest,
+        known,
         survey,
         guard,
         interrupt,
@@ -110,6 +113,7 @@ struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
     spec: &'a BenchSpec,
     manifest: &'a SuiteManifest,
+    known: &'a KnownPrograms,
     survey: &'a Survey,
     guard: &'a mut Guard,
     interrupt: Rc<Interrupt>,

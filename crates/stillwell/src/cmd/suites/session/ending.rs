@@ -76,6 +76,7 @@ impl SuiteSession<'_> {
             }
         } else {
             self.clear(directory);
+            *self.known.failed.borrow_mut() = failures.iter().map(|why| one_line(why)).collect();
             if let Some(error) = self.error(code, &failures).filter(|_| output.json) {
                 document::write_error(&mut terminal::data(), error)?;
             }
