@@ -99,7 +99,7 @@ impl<'a> GateResult<'a> {
             let times = ComparedTimes::of(judged.analysis, judged.judgements);
             let row =
                 |(comparison, judgement)| self.row(judged.record, &times, comparison, judgement);
-            judged.pairs().map(row).collect()
+            judged.pairs().map(row).map(|row| self.or_failing(row)).collect()
         };
         let mut rows: Vec<GateRow> = self.measured.map(of_session).unwrap_or_default();
         let known: HashSet<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -174,6 +174,17 @@ impl<'a> GateResult<'a> {
         GateRow { meaning, ..row }
     }
 
+    /// A failed benchmark says its failure instead of what more runs would decide.
+    fn or_failing(&self, row: GateRow) -> GateRow {
+        let failure = self.failure_of(&row).filter(|_| row.answer == GateAnswer::Undecided);
+        match failure {
+            Some(line) => {
+                GateRow { meaning: line[failing_prefix(&row.name).len()..].to_owned(), ..row }
+            }
+            None => row,
+        }
+    }
+
     /// The answer for an arm's value, with the reason.
     fn ceiling_of(&self, plan: &Plan, arm: usize) -> Option<(GateAnswer, String)> {
         let (ceiling, judged) = self.fail_on.above.zip(self.measured)?;
@@ -243,6 +254,7 @@ impl<'a> GateResult<'a> {
                 && !matches!(row.by, DecidedBy::MoreWork | DecidedBy::SameWork | DecidedBy::Ceiling)
                 && !is_open(row)
         };
+        let fails = |row: &GateRow| is_open(row) && self.failure_of(row).is_some();
         let is_above = |row: &GateRow| row.by == DecidedBy::Ceiling && !is_open(row);
         let quantity = self.quantity();
         let [slower, faster, not_slower] = quantity.judged_in_lists();
@@ -254,7 +266,8 @@ impl<'a> GateResult<'a> {
             (n(&|row| by_time(row, Verdict::Same)), "the same"),
             (n(&|row| row.by == DecidedBy::SameWork), "with the same work"),
             (n(&|row| by_time(row, Verdict::Undecided)), not_slower),
-            (n(&is_open), "undecided"),
+            (n(&|row| is_open(row) && !fails(row)), "undecided"),
+            (n(&fails), "failing"),
         ];
         let said = counts_in_words(&all);
         let of = format!("{} against {}", one_line(self.head), one_line(self.base));

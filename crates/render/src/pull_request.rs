@@ -314,6 +314,22 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_benchmark_is_not_undecided() {
+        let mut record = record(&["old", "new"]);
+        record.header.plan.arms[1].benchmark = Some("bad".into());
+        let mut analysis = analysis(&record, &[12e6, 12.1e6]);
+        compare(&mut analysis, 1, too_few());
+        let judgements = judgements(&record, &analysis);
+        let measured =
+            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let failing = ["bad: head exited with 3 in its run 6".to_owned()];
+        let text = markdown(&GateResult { measured, ..result(&failing, &[]) });
+        assert!(text.contains("1 benchmark: 1 failing."), "{text}");
+        assert!(text.contains("| head exited with 3 in its run 6 |"), "{text}");
+        assert!(!text.contains("Not decided") && !text.contains("undecided"), "{text}");
+    }
+
+    #[test]
     fn an_interrupted_gate_does_not_seem_to_pass() {
         let gate = GateResult { code: 130, ..result(&[], &[]) };
         let xml = junit(&gate);
