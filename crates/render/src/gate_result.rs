@@ -340,11 +340,16 @@ impl<'a> GateResult<'a> {
 
     /// Everything that was not measured, with headings.
     pub(super) fn lists(&self) -> [(&'static str, &[String]); 7] {
+        // An interruption or a failure may have ended it long before the budget.
+        let unmeasured = match self.word() {
+            "error" => "Not measured",
+            _ => "Not measured in the budget",
+        };
         [
             ("Failing", self.failing),
             ("New, nothing to compare with", self.new),
             ("Gone", self.gone),
-            ("Not measured in the budget", self.unmeasured),
+            (unmeasured, self.unmeasured),
             ("Left out by --only and --skip", self.left_out),
             ("Not measured, the same byte for byte", self.same),
             ("Not measured, the same but for directory and number of the build", self.same_loaded),

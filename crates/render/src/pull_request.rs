@@ -331,7 +331,8 @@ mod tests {
 
     #[test]
     fn an_interrupted_gate_does_not_seem_to_pass() {
-        let gate = GateResult { code: 130, ..result(&[], &[]) };
+        let unmeasured = ["slow".to_owned()];
+        let gate = GateResult { code: 130, unmeasured: &unmeasured, ..result(&[], &[]) };
         let xml = junit(&gate);
         assert!(xml.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{xml}");
         let message = "name=\"gate\"><error message=\"gate: the session was interrupted\"/>";
@@ -341,7 +342,8 @@ mod tests {
             text.contains("\n\nNothing was measured.\n\nNo answer: the session was interrupted.\n"),
             "{text}"
         );
-        let said = "gate: error: the session was interrupted, exit code 130\n";
+        assert!(text.contains("\nNot measured: `slow`\n"), "{text}");
+        let said = "not measured: slow\ngate: error: the session was interrupted, exit code 130\n";
         assert!(remarks(&gate, 130).ends_with(said));
     }
 
