@@ -133,7 +133,7 @@ pub fn make_directory(directory: &Path, readers: Readers) -> Result<()> {
     match make_new_directory(directory, readers.directory_mode()) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let resume = match is_suite(directory) {
-                true => format!(", or go on with --resume {shown}"),
+                true => format!(", or go on with `stillwell bench --resume {shown}`"),
                 false => String::new(),
             };
             bail!("{shown} exists already; choose another name{resume}")

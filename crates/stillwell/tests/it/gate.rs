@@ -59,6 +59,7 @@ fn a_slowdown_fails_the_gate_and_is_in_every_file() {
     // It is still known what fails it.
     let again = bench.stillwell(&["bench", "--resume", "out.suite"]).ends_with(1);
     assert!(again.stdout.contains("gate: fail"), "{again:#?}");
+    gate(&bench, &[]).ends_with(2).says(&["or go on with `stillwell bench --resume out.suite`"]);
 }
 
 /// The list of pytest or of Java takes seconds.

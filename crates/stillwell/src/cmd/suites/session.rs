@@ -87,7 +87,9 @@ pub fn measure(
         super::builds::remove(&manifest.copies);
     }
     let shown = directory.display();
-    let kept = || format!("the finished runs are in {shown}; go on with --resume {shown}");
+    let kept = || {
+        format!("the finished runs are in {shown}; go on with `stillwell bench --resume {shown}`")
+    };
     let ended = measured.and(closed).map_err(|error| match &gone {
         Some(path) => lost(path, error),
         None => error,
