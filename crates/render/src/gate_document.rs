@@ -81,10 +81,11 @@ fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
         exit_code::INTERRUPTED => ErrorCode::Interrupted,
         _ => return None,
     };
-    let message = result.early_end().map_or_else(
-        || result.failing.join("; "),
-        |why| format!("{why}; standard error says more"),
-    );
+    let message = match (result.error, result.early_end()) {
+        (Some(why), _) => why.to_owned(),
+        (None, Some(why)) => format!("{why}; standard error says more"),
+        (None, None) => result.failing.join("; "),
+    };
     Some(ErrorObject { code, message, exit_code: result.code })
 }
 

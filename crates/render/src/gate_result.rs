@@ -51,6 +51,9 @@ pub struct GateResult<'a> {
     /// Programs that differ only in the build's directory or number, or in parts that are not loaded.
     #[serde(rename = "same_but_for_build")]
     pub same_loaded: &'a [String],
+    /// Why the gate could not begin, as a wrong command line or a failed build.
+    #[serde(skip)]
+    pub error: Option<&'a str>,
     /// Programs and benchmarks of the new build alone.
     pub new: &'a [String],
     /// Programs and benchmarks of the old build alone.
@@ -79,11 +82,12 @@ impl<'a> GateResult<'a> {
     }
 
     /// Why there is no answer, if no program fails.
-    pub(super) fn early_end(&self) -> Option<&'static str> {
+    pub(super) fn early_end(&self) -> Option<&'a str> {
         let is_early = self.word() == "error" && self.failing.is_empty();
-        is_early.then_some(match self.code {
-            exit_code::INTERRUPTED => "the session was interrupted",
-            _ => "the session did not come to its end",
+        is_early.then_some(match (self.error, self.code) {
+            (Some(why), _) => why,
+            (None, exit_code::INTERRUPTED) => "the session was interrupted",
+            (None, _) => "the session did not come to its end",
         })
     }
 

@@ -65,10 +65,11 @@ fn last_words(result: &GateResult<'_>, rows: &[GateRow]) -> String {
 pub fn markdown(result: &GateResult<'_>) -> String {
     let rows = result.rows();
     // Directory names in it must not become links.
-    let sentence = escaped(&result.sentence(&rows)).replace('[', "\\[");
+    let prose = |text: &str| escaped(text).replace('[', "\\[");
+    let sentence = prose(&result.sentence(&rows));
     let mut out = format!("### Benchmarks: {}\n\n{}\n", result.word(), sentence);
     if let Some(why) = result.early_end() {
-        write!(out, "\nNo answer: {why}.\n").ok();
+        write!(out, "\nNo answer: {}.\n", prose(why)).ok();
     }
     let mut changed: Vec<&GateRow> = rows.iter().filter(|row| row.is_remarkable()).collect();
     changed.sort_by(|one, other| {
@@ -345,6 +346,17 @@ mod tests {
         assert!(text.contains("\nNot measured: `slow`\n"), "{text}");
         let said = "not measured: slow\ngate: error: the session was interrupted, exit code 130\n";
         assert!(remarks(&gate, 130).ends_with(said));
+    }
+
+    #[test]
+    fn a_gate_that_cannot_begin_names_no_program() {
+        let why = "no benchmark is left by --only; there are: [a]";
+        let gate = GateResult { code: 2, error: Some(why), ..result(&[], &[]) };
+        let case = format!("name=\"gate\"><error message=\"gate: {why}\"/>");
+        assert!(junit(&gate).contains(&case), "{}", junit(&gate));
+        let text = markdown(&gate);
+        let said = "No answer: no benchmark is left by --only; there are: \\[a].\n";
+        assert!(text.contains(said) && !text.contains("Failing"), "{text}");
     }
 
     #[test]

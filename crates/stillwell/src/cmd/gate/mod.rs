@@ -183,6 +183,7 @@ fn write_result(
         // The text counts only benchmarks with runs.
         short_budget: measured.short_budget.as_deref().filter(|_| unmeasured.is_empty()),
         fail_on: fail_on(verb),
+        error: None,
         code: measured.code,
         same: &changes.same,
         same_loaded: &changes.same_loaded,
@@ -251,10 +252,10 @@ fn write_error(verb: &GateVerb, error: &Error) -> Result<()> {
     };
     let base = verb.base.clone().unwrap_or_else(|| shown(&verb.old));
     let head = if verb.base.is_some() { "HEAD".into() } else { shown(&verb.new) };
-    let failing = [in_words(error).lines().collect::<Vec<_>>().join(" ")];
+    let why = in_words(error).lines().collect::<Vec<_>>().join(" ");
     let result = GateResult {
         code: ErrorCode::of(error).exit_code(),
-        failing: &failing,
+        error: Some(&why),
         ..GateResult::empty([&base, &head], fail_on(verb))
     };
     write_files(verb, &result)
