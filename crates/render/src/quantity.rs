@@ -299,15 +299,19 @@ impl QuantityWords {
         }
     }
 
-    /// The best of several; the others are worse by these factors.
-    pub(super) fn best(self, than: &str, others: &str) -> String {
+    /// The best of several; the others are worse by these factors. Only a colon fits before it: it may be a clause.
+    pub(super) fn best(self, than: &str, n_others: usize) -> String {
+        let is_one = n_others == 1;
+        let others = if is_one { "the other" } else { "the others" };
         match self {
             Self::Time => format!("{than} as fast as {others}"),
-            Self::Amount { plural, noun, is_count, .. } => {
+            Self::Amount { verb, plural, noun, is_count } => {
                 let much = if is_count { "many" } else { "much" };
-                format!("{others} {plural} {than} as {much} {noun}")
+                format!("{others} {} {than} as {much} {noun}", if is_one { verb } else { plural })
             }
-            Self::Value(Better::Lower) => format!("{others} give {than} the value"),
+            Self::Value(Better::Lower) => {
+                format!("{others} {} {than} the value", if is_one { "gives" } else { "give" })
+            }
             Self::Value(Better::Higher) => format!("{than} the value of {others}"),
         }
     }

@@ -253,8 +253,7 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
     let Some(than) = than else {
         return format!("cannot tell yet which of the {n_arms} is the {best}{hint}");
     };
-    let others = if n_close + 2 == n_arms { "the other" } else { "the others" };
-    let than = page.quantity.best(&than, others);
+    let than = page.quantity.best(&than, n_arms - 1 - n_close);
     let first = short.remove(0);
     let close = match short.pop() {
         None => return format!("{first} is the {best}: {than}"),
@@ -263,7 +262,7 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
         Some(last) => format!("{} and {last}", short.join(", ")),
     };
     // The factor belongs to the first alone.
-    format!("{first} is {than}; {close} cannot be told apart from it{hint}")
+    format!("{first} may be the {best}: {than}; {close} cannot be told apart from it{hint}")
 }
 
 /// The words of `to_decide` for the open comparison that needs the most pairs; empty if none is open.
