@@ -344,7 +344,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
         }
         NoTest::NoLook { .. } => {
             format!(
-                "the session was cut short before its first look; there are {have} complete pairs of runs"
+                "the session ended before its first look; there are {have} complete pairs of runs"
             )
         }
         NoTest::FamilyTooLarge { n } => {
