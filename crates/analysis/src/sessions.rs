@@ -19,6 +19,9 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, rule: &DecisionRule
     if let [old] = old {
         return unpaired(old, new, rule.better, because);
     }
+    if old.iter().chain([&new]).any(|arm| arm.times.is_none()) {
+        return Evidence::None { because };
+    }
     let cost = |arm: &ArmSummary| Some(rule.better.turned(arm.ratio_t0()?.value));
     let past: Option<Vec<f64>> = old.iter().map(|arm| cost(arm)).collect();
     let rank = past.zip(cost(new)).and_then(|(past, new)| {
@@ -155,8 +158,12 @@ mod tests {
     fn without_a_time_there_is_no_place() {
         let nothing = ArmSummary { times: None, ..session(1.0) };
         let rule = &DecisionRule::default();
-        let found = across_records(&[&session(1.0), &nothing], &session(1.0), rule);
-        assert!(matches!(found, Evidence::None { because: NoTest::UnfitNumbers }), "{found:?}");
+        // Without a finished run there are no numbers that could be unfit.
+        for (past, new) in [(&nothing, &session(1.0)), (&session(1.0), &nothing)] {
+            let found = across_records(&[&session(1.0), past], new, rule);
+            let because = NoTest::SeparateRecords;
+            assert!(matches!(found, Evidence::None { because: it } if it == because), "{found:?}");
+        }
         let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0), rule);
         assert!(matches!(zero, Evidence::None { because: NoTest::UnfitNumbers }), "{zero:?}");
     }
