@@ -170,21 +170,25 @@ pub fn json<'a>(
         neighbours: session.neighbours,
         ..RecordDocument::of(session.record)
     };
+    let conclusion = conclusion(old, new.record, pairs);
     let old = old.iter().map(document).collect();
     let body = SessionsBody { old, new: document(&new), pairs, not_in_all };
-    document::write(to, &body, conclusion(new.record, pairs), None)
+    document::write(to, &body, conclusion, None)
 }
 
 /// The answer of separate sessions: estimates, and what would decide.
-fn conclusion(new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
+fn conclusion(old: &[SessionRecord<'_>], new: &Record, pairs: &[ArmPair<'_>]) -> Conclusion {
     let plan = &new.header.plan;
     let effect = |pair: &ArmPair<'_>| {
         let names = [plan.full_label(pair.comparison.arm), "the past sessions".to_owned()];
         comparison_effect(names, &pair.comparison.evidence, &pair.judgement)
     };
     let next = pairs.first().map(|pair| {
-        let old = pair.old.last().map_or("", |arm| arm.label.as_str());
-        measure_together([old, &pair.new.label], quantity_options(new, pair.new.arm))
+        let last = old.last().zip(pair.old.last());
+        let old =
+            last.map_or("", |(past, arm)| past.record.header.plan.arms[arm.arm].command.as_str());
+        let options = quantity_options(new, pair.new.arm);
+        measure_together([old, &plan.arms[pair.new.arm].command], options)
     });
     Conclusion {
         effects: pairs.iter().map(effect).collect(),

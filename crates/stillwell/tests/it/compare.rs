@@ -85,6 +85,21 @@ fn a_baseline_is_the_reference() {
     bench.stillwell(&["compare", "--fail-on", "slower", "r.swell"]).ends_with(3);
 }
 
+/// Labels are no commands, and may be alike.
+#[test]
+fn the_next_action_measures_the_commands_of_both_sessions() {
+    let bench = Bench::new();
+    for (file, command) in [("old.swell", "./old"), ("new.swell", "./new")] {
+        bench.write("script", "1ms 2ms\n");
+        let options = ["run", "--script", "script", "-r", "1", "-n", "prog", "-o", file, command];
+        bench.stillwell(&options).ends_with(0);
+    }
+    let ran = bench.stillwell(&["compare", "old.swell", "new.swell", "--json"]).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let expected = ["stillwell", "run", "--reference", "./old", "--", "./new"];
+    assert_eq!(document["conclusion"]["next"]["command"], serde_json::json!(expected));
+}
+
 /// A gate without a comparison would always pass.
 #[test]
 fn one_command_is_nothing_to_compare() {
