@@ -79,7 +79,7 @@ pub fn observed(
     quantity: QuantityWords,
 ) -> Option<String> {
     let (step, said) = match observation {
-        Observation::Failed { commit, why } => {
+        Observation::Failed { commit, why, .. } => {
             let commit = short(&search.graph().commits()[*commit]);
             (format!("skipped  {commit}"), reason(why))
         }

@@ -54,3 +54,14 @@ pub struct SearchOutcome {
     pub build_s: f64,
     pub measure_s: f64,
 }
+
+impl SearchOutcome {
+    /// Counts a build, also a failed one; 0 s is none. Returns the mean time of all, s.
+    pub(super) fn take_build(&mut self, seconds: f64) -> f64 {
+        if seconds > 0.0 {
+            self.n_builds += 1;
+            self.build_s += seconds;
+        }
+        self.build_s / f64::from(self.n_builds.max(1))
+    }
+}

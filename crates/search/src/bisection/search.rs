@@ -75,8 +75,14 @@ impl SearchStep {
 pub enum Observation {
     /// A commit was built in so many seconds; 0 if it was built before.
     Built { commit: usize, seconds: f64 },
-    /// A commit cannot be built, or cannot be run.
-    Failed { commit: usize, why: String },
+    /// A commit cannot be built, or cannot be run. `seconds`: of its build, 0 if nothing was built.
+    Failed {
+        commit: usize,
+        why: String,
+        // Older searches have none.
+        #[serde(default)]
+        seconds: f64,
+    },
     /// The answer to [`SearchStep::Ends`]: the new end against the old one.
     Ends { lo: usize, hi: usize, new: Relation, seconds: f64 },
     /// The answer to [`SearchStep::Probe`]: the probe against the old and the new end.
@@ -253,14 +259,12 @@ impl BisectSearch {
     pub fn take(&mut self, observation: &Observation) {
         match observation {
             Observation::Built { commit, seconds } => {
-                let is_new = self.known.built.insert(*commit);
-                if is_new && *seconds > 0.0 {
-                    self.outcome.n_builds += 1;
-                    self.outcome.build_s += seconds;
-                    self.known.build_s = self.outcome.build_s / f64::from(self.outcome.n_builds);
+                if self.known.built.insert(*commit) {
+                    self.known.build_s = self.outcome.take_build(*seconds);
                 }
             }
-            Observation::Failed { commit, why } => {
+            Observation::Failed { commit, why, seconds } => {
+                self.known.build_s = self.outcome.take_build(*seconds);
                 self.known.built.remove(commit);
                 self.known.failed.insert(*commit);
                 self.outcome.failed.insert(*commit, why.clone());

@@ -200,7 +200,8 @@ fn searched(repository: &Repository, case: &Case, stream: &mut Stream) -> Bisect
         let Some((compared, alpha)) = step.compared() else { return search };
         let failing = compared.iter().find(|commit| repository.failing.contains(commit));
         if let Some(&commit) = failing {
-            search.take(&Observation::Failed { commit, why: "it does not build".into() });
+            let why = "it does not build".into();
+            search.take(&Observation::Failed { commit, why, seconds: 0.0 });
             continue;
         }
         for &commit in &compared {

@@ -43,9 +43,17 @@ impl From<Error> for Unmeasured {
     }
 }
 
-/// Builds a commit in its work tree, or finds its build. Returns also whether it was linked in another order. A failure
-/// is attributed to program 0.
-pub fn built(variant: &Variant, top: &Path) -> Result<(BuiltRevision, bool), Unmeasured> {
+/// A commit in its work tree.
+pub struct CommitBuild {
+    pub revision: BuiltRevision,
+    /// Whether it was linked in another order.
+    pub is_relinked: bool,
+    /// Whether it was built, and not only found.
+    pub is_new: bool,
+}
+
+/// Builds a commit in its work tree, or finds its build. A failure is attributed to program 0.
+pub fn built(variant: &Variant, top: &Path) -> Result<CommitBuild, Unmeasured> {
     let built = suites::built(std::slice::from_ref(variant), top);
     let mut built = built.map_err(|error| match suites::build_failure(&error) {
         Some(why) => Unmeasured::Program(0, why),
@@ -53,9 +61,10 @@ pub fn built(variant: &Variant, top: &Path) -> Result<(BuiltRevision, bool), Unm
         None => Unmeasured::Failed(error),
     })?;
     let built = built.pop().context("the variant was not built")?;
-    let VariantBuild { variant, directories, git, is_relinked } = built;
+    let VariantBuild { variant, directories, git, is_relinked, is_new } = built;
     let git = git.context("a checkout has no commit")?;
-    Ok((BuiltRevision { name: variant.name, directories, git }, is_relinked))
+    let revision = BuiltRevision { name: variant.name, directories, git };
+    Ok(CommitBuild { revision, is_relinked, is_new })
 }
 
 /// Errors: the session is not complete.

@@ -53,6 +53,11 @@ fn a_benchmark_of_a_framework_is_searched() {
     let only = ["--only", "BM_fib/8", "HEAD~5", "HEAD"];
     let ran = bench.stillwell(&[&words[..], &only].concat()).ends_with(0);
     assert_eq!(named(&ran), id(&bench, 3).as_str(), "{ran:#?}");
+    // However quick they are.
+    let begun = ran.stderr.lines().filter(|line| line.starts_with("building"));
+    let begun = begun.filter(|line| !line.ends_with("in random link orders"));
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(found["n_builds"], begun.count(), "{ran:#?}");
     let ran = bench.stillwell(&[&words[..], &["--only", "BM_none", "HEAD~5", "HEAD"]].concat());
     assert!(ran.ends_with(2).stderr.contains("no benchmark \"BM_none\""));
 }

@@ -35,6 +35,8 @@ pub struct VariantBuild {
     pub git: Option<Git>,
     /// Whether each build linked objects that can change places.
     pub is_relinked: bool,
+    /// Whether something was built, and not only found.
+    pub is_new: bool,
 }
 
 /// A benchmark of the file with one combination of parameters. A program may turn out to have several benchmarks.

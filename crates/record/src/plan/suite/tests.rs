@@ -42,7 +42,7 @@ fn suite_of(
         variant: Variant::clone(variant),
         directories: directories.iter().map(|&it| it.into()).collect(),
         git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
-        is_relinked: false,
+        ..VariantBuild::default()
     };
     let built: Vec<VariantBuild> = file.variants.iter().map(built).collect();
     let candidates = candidates(text, &file, &built, "/dir")?;
@@ -162,8 +162,7 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     let file = parse(text).unwrap();
     let variant = Variant::clone(&file.variants[0]);
     let directories = vec!["/dir".into()];
-    let built =
-        VariantBuild { variant: variant.clone(), directories, git: None, is_relinked: false };
+    let built = VariantBuild { variant: variant.clone(), directories, ..VariantBuild::default() };
     let found = candidates(text, &file, &[built], "/dir").unwrap();
     let BenchmarkKind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
     let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));

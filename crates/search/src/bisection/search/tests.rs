@@ -124,3 +124,17 @@ fn a_wide_interval_does_not_hide_a_second_change() {
     // Within the margin, both are the same.
     assert!(search.rules.explains(&of(0.5, 0.0001), &of(0.45, 0.0001)));
 }
+
+#[test]
+fn a_failed_build_counts_and_a_found_one_does_not() {
+    let rules = SearchRules { alpha: 0.01, margin: 0.003, asks_layouts: false };
+    let mut search = BisectSearch::new(CommitGraph::line(9), 0, 8, rules);
+    search.take(&Observation::Built { commit: 0, seconds: 0.5 });
+    search.take(&Observation::Built { commit: 8, seconds: 0.0 });
+    search.take(&Observation::Failed { commit: 4, why: "error".into(), seconds: 1.5 });
+    // Searches of older versions have no time there.
+    let older = r#"{"what": "failed", "commit": 5, "why": "error"}"#;
+    search.take(&serde_json::from_str(older).unwrap());
+    let found = search.outcome();
+    assert_eq!((found.n_builds, found.build_s, found.failed.len()), (2, 2.0, 2));
+}

@@ -10,7 +10,7 @@ use crate::cmd::bisect::program::ProgramMeasurer;
 use crate::cmd::commits::{NamedCommit, Place, SHORT};
 use crate::cmd::made_up::MadeUpTimes;
 use crate::cmd::run_session::measure_quietly;
-use crate::cmd::unmeasured::{Unmeasured, built, require_whole};
+use crate::cmd::unmeasured::{CommitBuild, Unmeasured, built, require_whole};
 use analysis::{Evidence, PairedDecision, PairedTest, over_layouts};
 use host::Git;
 use measure::clock::monotonic_ns;
@@ -28,8 +28,8 @@ use search::bisection::{Commit, Relation};
 const BLOCKS_MAX: u32 = 400;
 /// Most blocks of each link order.
 const BLOCKS_PER_ORDER: u32 = 16;
-/// A build that takes less was there already, s.
-const FOUND_S: f64 = 0.05;
+/// Time of a made-up build, s.
+const MADE_UP_S: f64 = 1.0;
 
 /// The relation of commits that were not measured.
 const UNKNOWN: Relation =
@@ -61,26 +61,38 @@ impl<'a> BisectMeasurer<'a> {
         self.verb.layouts.unwrap_or(defaults::BISECT_LAYOUTS)
     }
 
-    /// Builds a commit, or finds its build. Returns the seconds that it took; `None` if it is known already.
-    pub(super) fn build(&mut self, commit: &Commit) -> Result<Option<f64>, Unmeasured> {
+    /// Builds a commit, or finds its build. Returns the seconds that it took, 0 if it was found; `None` if it is known
+    /// already. An error has them, too.
+    pub(super) fn build(&mut self, commit: &Commit) -> Result<Option<f64>, (Unmeasured, f64)> {
         if self.built.contains_key(&commit.id) {
             return Ok(None);
         }
-        if let Some(made_up) = &self.made_up {
-            if !made_up.builds(&commit.id)? {
-                return Err(Unmeasured::Program(0, "it has no times".into()));
-            }
-            let git = Git { revision: commit.id.clone(), committed_s: None };
-            let revision = BuiltRevision { name: commit.id.clone(), directories: vec![], git };
-            self.built.insert(commit.id.clone(), revision);
-            return Ok(Some(1.0));
-        }
         let began_ns = monotonic_ns();
-        let (revision, _) = self.attempt(commit, None)?;
-        self.list(&revision)?;
+        let found = self.found(commit);
+        let is_found = found.as_ref().is_ok_and(|build| !build.is_new);
+        let listed = found.and_then(|build| {
+            self.list(&build.revision)?;
+            Ok(build.revision)
+        });
+        let seconds = match &self.made_up {
+            Some(_) => MADE_UP_S,
+            None if is_found => 0.0,
+            None => (monotonic_ns() - began_ns) as f64 / 1e9,
+        };
+        let revision = listed.map_err(|why| (why, seconds))?;
         self.built.insert(commit.id.clone(), revision);
-        let seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
-        Ok(Some(if seconds < FOUND_S { 0.0 } else { seconds }))
+        Ok(Some(seconds))
+    }
+
+    /// The build of a commit as it is, or a made-up one.
+    fn found(&self, commit: &Commit) -> Result<CommitBuild, Unmeasured> {
+        let Some(made_up) = &self.made_up else { return self.attempt(commit, None) };
+        if !made_up.builds(&commit.id)? {
+            return Err(Unmeasured::Program(0, "it has no times".into()));
+        }
+        let git = Git { revision: commit.id.clone(), committed_s: None };
+        let revision = BuiltRevision { name: commit.id.clone(), directories: vec![], git };
+        Ok(CommitBuild { revision, is_relinked: false, is_new: true })
     }
 
     /// Builds a commit in the first `n` link orders. Returns whether its build links anything that has another order.
@@ -91,7 +103,7 @@ impl<'a> BisectMeasurer<'a> {
             Unmeasured::Failed(error) => Unmeasured::Program(0, in_words(&error)),
             why => why,
         });
-        let (revision, is_relinked) = attempt?;
+        let CommitBuild { revision, is_relinked, .. } = attempt?;
         self.list(&revision)?;
         self.relinked.insert(commit.id.clone(), revision);
         Ok(is_relinked)
@@ -102,13 +114,8 @@ impl<'a> BisectMeasurer<'a> {
         self.program.as_mut().map_or(Ok(()), |program| program.list(revision))
     }
 
-    /// Checks a commit out and builds it, as it is or in `n` link orders. Returns also whether it was linked in another
-    /// order.
-    fn attempt(
-        &self,
-        commit: &Commit,
-        n_orders: Option<u32>,
-    ) -> Result<(BuiltRevision, bool), Unmeasured> {
+    /// Checks a commit out and builds it, as it is or in `n` link orders.
+    fn attempt(&self, commit: &Commit, n_orders: Option<u32>) -> Result<CommitBuild, Unmeasured> {
         let subject = one_line(&commit.subject);
         let name = format!("{} {subject}", &commit.id[..commit.id.len().min(SHORT)]);
         let named = NamedCommit { name: name.trim_end().to_owned(), id: commit.id.clone() };

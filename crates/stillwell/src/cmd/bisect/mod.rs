@@ -240,7 +240,7 @@ fn observe(
     let commits = search.graph().commits();
     let mut add = |observation, record| lines.push(ObservedLine { observation, record });
     let ends = [search.good, search.bad];
-    let failed = |commit: usize, why: String| {
+    let failed = |commit: usize, why: String, seconds: f64| {
         if ends.contains(&commit) {
             let unbuilt = match unbuilt::is_it(&state.manifest.request) {
                 true => "; without --build it was checked out and not built",
@@ -249,17 +249,17 @@ fn observe(
             let text = format!("the end {}: {why}{unbuilt}", page::name(&commits[commit]));
             return Err(ErrorCode::CommandFailed.error(text));
         }
-        Ok(Observation::Failed { commit, why })
+        Ok(Observation::Failed { commit, why, seconds })
     };
     for &commit in &arms {
         match measurer.build(&commits[commit]) {
             Ok(None) => {}
             Ok(Some(seconds)) => add(Observation::Built { commit, seconds }, None),
-            Err(Unmeasured::Program(_, why)) => {
-                add(failed(commit, why)?, None);
+            Err((Unmeasured::Program(_, why), seconds)) => {
+                add(failed(commit, why, seconds)?, None);
                 return Ok(());
             }
-            Err(why) => return Err(why),
+            Err((why, _)) => return Err(why),
         }
     }
     let record = state.new_record();
@@ -268,7 +268,7 @@ fn observe(
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record) {
         Ok((found, seconds)) => add(step.observed(&found, seconds), file),
-        Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why)?, file),
+        Err(Unmeasured::Program(arm, why)) => add(failed(arms[arm], why, 0.0)?, file),
         Err(why) => return Err(why),
     }
     Ok(())
@@ -294,13 +294,15 @@ fn step(verb: &BisectVerb) -> Result<u8> {
     for (arm, commit) in commits.iter().enumerate() {
         match measurer.build(commit) {
             Ok(_) => {}
-            Err(Unmeasured::Program(_, why)) if arm > 0 => bail!("the end {}: {why}", words[arm]),
-            Err(Unmeasured::Program(_, why)) => {
+            Err((Unmeasured::Program(_, why), _)) if arm > 0 => {
+                bail!("the end {}: {why}", words[arm])
+            }
+            Err((Unmeasured::Program(_, why), _)) => {
                 print(&format!("HEAD cannot be built: {why}\n"))?;
                 return Ok(SKIP);
             }
-            Err(Unmeasured::Interrupted) => return Ok(exit_code::INTERRUPTED),
-            Err(Unmeasured::Failed(error)) => return Err(error),
+            Err((Unmeasured::Interrupted, _)) => return Ok(exit_code::INTERRUPTED),
+            Err((Unmeasured::Failed(error), _)) => return Err(error),
         }
     }
     let rules = rules_of(verb)?;

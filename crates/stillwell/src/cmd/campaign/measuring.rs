@@ -97,7 +97,7 @@ impl<'a> CampaignMeasurer<'a> {
         let short = &commit[..commit.len().min(SHORT)];
         let named = NamedCommit { name: format!("{} ({short})", bare.name), id: commit.clone() };
         let variant = place.variant(&named, self.options.new.build.as_deref());
-        let (revision, _) = built(&variant, &place.top)?;
+        let revision = built(&variant, &place.top)?.revision;
         Ok(Runnable { built: Some(revision), ..bare })
     }
 

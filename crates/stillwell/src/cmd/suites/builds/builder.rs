@@ -32,6 +32,8 @@ pub struct Builder {
     pub session: String,
     /// Copies for this session alone.
     pub copies: RefCell<Vec<PathBuf>>,
+    /// Builds that were begun.
+    pub n_builds: Cell<usize>,
     interrupt: Rc<Interrupt>,
     was_interrupted: Cell<bool>,
 }
@@ -43,6 +45,7 @@ impl Builder {
         Ok(Self {
             session: format!("{now:x}-{:x}", std::process::id()),
             copies: RefCell::default(),
+            n_builds: Cell::new(0),
             interrupt: Rc::new(Interrupt::catch()?),
             was_interrupted: Cell::new(false),
         })

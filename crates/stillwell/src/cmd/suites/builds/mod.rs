@@ -43,7 +43,9 @@ pub fn variant(
     let keys: &[&str] = if is_revision { &["revision"] } else { &["build", "source"] };
     let source = BuildSource::of(variant, directory).map_err(unready(keys))?;
     let keys: &[&str] = if variant.build.is_some() { &["build", "command"] } else { keys };
+    let n_before = builder.n_builds.get();
     let roots = roots(variant, &source, builder, is_needed).map_err(unready(keys))?;
+    let is_new = builder.n_builds.get() > n_before;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
@@ -56,7 +58,8 @@ pub fn variant(
     });
     let directories = directories.collect::<Result<_>>().map_err(unready(&["cwd"]))?;
     let is_relinked = roots.iter().all(|root| tree::is_relinked(root));
-    Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd), is_relinked })
+    let (variant, git) = (variant.clone(), source.commit(cwd));
+    Ok(VariantBuild { variant, directories, git, is_relinked, is_new })
 }
 
 /// Removes copies, as far as possible. The list may come from an edited file, so it removes only in the directory of

@@ -150,6 +150,7 @@ impl BuildTree<'_> {
         if self.number.is_none_or(|number| number == 0) {
             terminal::say_bare(format!("building {}{of}", one_line(&self.variant.name)));
         }
+        self.builder.n_builds.update(|n| n + 1);
         // The kernel kills the shell if this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);
         let mut command = supervised::prepared(&words, true);
