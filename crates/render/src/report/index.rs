@@ -14,6 +14,7 @@ use crate::t0;
 use crate::uncertain::signs;
 use analysis::Evidence;
 use analysis::report::ReportData;
+use analysis::suite::plan_of_arm;
 
 /// Most arms with a column of times.
 const TIMES_MAX: usize = 3;
@@ -145,8 +146,8 @@ fn columns(has_files: bool, has_verdicts: bool, time_names: &[String]) -> Vec<In
 }
 
 fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
-    let plan = &context.judged.record.header.plan;
     let of = context.comparisons().map(|(comparison, judgement)| {
+        let plan = plan_of_arm(context.judged.record, comparison.arm);
         let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
         let ratio = ratio(&comparison.evidence, judgement);
         let text = match &comparison.evidence {

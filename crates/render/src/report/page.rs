@@ -334,9 +334,9 @@ fn number(context: &GroupContext<'_>, place: usize) -> String {
 fn group_words(context: &GroupContext<'_>) -> GroupText {
     let group = context.group;
     let label = |place: usize| one_line(&group.arms[place].label);
-    let plan = &context.judged.record.header.plan;
     let compared = context.comparisons().zip(&group.comparisons);
     let compared = compared.map(|((comparison, judgement), compared)| {
+        let plan = plan_of_arm(context.judged.record, comparison.arm);
         let (class, word) = cards::class_and_word(&comparison.evidence, judgement, plan);
         let reference = group.arms.iter().position(|arm| arm.arm == comparison.reference);
         let against = reference.map_or_else(String::new, |it| format!(" against {}", label(it)));
@@ -348,7 +348,7 @@ fn group_words(context: &GroupContext<'_>) -> GroupText {
         ValueUnit::Count => "count",
     };
     let ledgers = group.ledgers.iter();
-    let audience = Audience::of(plan);
+    let audience = Audience::of(&context.judged.record.header.plan);
     let part = |part: &LedgerEntry| PartText {
         name: name(&part.source),
         advice: advice(&part.source, audience).unwrap_or_default(),

@@ -128,6 +128,33 @@ fn a_time_can_decide_beside_a_value() {
 }
 
 #[test]
+fn a_report_of_several_quantities_has_the_words_of_each() {
+    let bench = Bench::new();
+    let suite = r#"
+[[variant]]
+name = "old"
+env = { X = "107" }
+[[variant]]
+name = "new"
+env = { X = "120" }
+[[benchmark]]
+name = "time"
+command = "sh -c 'echo v $X'"
+value = "v (.+)"
+value_unit = "ms"
+[[benchmark]]
+name = "count"
+command = "sh -c 'echo v $X'"
+value = "v (.+)"
+"#;
+    bench.write("s.toml", suite);
+    bench.stillwell(&["bench", "s.toml", "--runs", "12", "--report", "r.html"]).ends_with(0);
+    let page = bench.read("r.html");
+    let n_of = |word: &str| page.matches(&format!("\"word\":\"{word}\"")).count();
+    assert_eq!(["SLOWER", "WORSE"].map(n_of), [1, 1], "{page}");
+}
+
+#[test]
 fn a_suite_has_values_and_a_quantity_too() {
     let bench = server();
     let suite = r#"
