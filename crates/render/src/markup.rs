@@ -63,17 +63,19 @@ fn build(judged: Judged<'_>) -> MarkupTable {
                 own.label(&signs(&t0::beside_ratio(own, it)))
             }
         };
-        let time = times.get(arm.arm).map_or("too short".into(), |it| match are_units_in_cells {
-            false => signs(&t0::beside_ratio(unit, it)),
-            true => in_cell(it),
-        });
+        let time = match times.get(arm.arm) {
+            None if arm.times.is_none() => "no finished run".into(),
+            None => "too short".into(),
+            Some(it) if are_units_in_cells => in_cell(it),
+            Some(it) => signs(&t0::beside_ratio(unit, it)),
+        };
         let means = metrics.iter().map(|it| it.mean(plan, arm).unwrap_or_default());
         let pair = judged.pairs().rfind(|(comparison, _)| comparison.arm == arm.arm);
         let (ratio, verdict) = pair.map_or_else(Default::default, |(comparison, judgement)| {
             ratio_and_word(&comparison.evidence, judgement, plan)
         });
         let is_reference = judged.pairs().any(|(found, _)| found.reference == arm.arm);
-        let has_ratio = is_reference && times.has_ratios();
+        let has_ratio = is_reference && times.has_ratios() && arm.times.is_some();
         let ratio = if has_ratio { "1".into() } else { ratio };
         let compared = [ratio, verdict].into_iter().filter(|_| has_ratios);
         let numbers: Vec<String> = std::iter::once(time).chain(means).chain(compared).collect();
@@ -91,10 +93,12 @@ fn build(judged: Judged<'_>) -> MarkupTable {
     }
 }
 
-/// The candidates with runs, in the requested order.
+/// The candidates in the requested order. Those of an import may have a summary and no runs.
 fn ordered<'a>(record: &Record, analysis: &'a Analysis) -> impl Iterator<Item = &'a ArmSummary> {
     let plan = &record.header.plan;
-    let mut all: Vec<&ArmSummary> = results(analysis).collect();
+    let is_ours = record.header.imported.is_none();
+    let shown = |arm: &&ArmSummary| !arm.is_hidden && (is_ours || arm.times.is_some());
+    let mut all: Vec<&ArmSummary> = analysis.arms.iter().filter(shown).collect();
     let is_by_time = TableOrder::of(&record.header.command_line) == TableOrder::MeanTime;
     if is_by_time && !plan.has_benchmarks() {
         let order = Ranking::of(analysis, plan).order;
@@ -306,8 +310,8 @@ mod tests {
             Judged { record: &record, analysis: &analysis, judgements: &[] },
         );
         let rows: Vec<&str> = text.lines().skip(2).collect();
-        assert_eq!(rows[0], "| `a` | 5 |");
-        assert_eq!(rows.len(), 2, "{text}");
+        assert_eq!(rows[..2], ["| `a` | 5 |", "| `b` | no finished run |"]);
+        assert_eq!(rows.len(), 3, "{text}");
     }
 
     #[track_caller]
