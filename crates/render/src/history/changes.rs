@@ -88,7 +88,7 @@ impl DocumentBody for ChangesBody<'_> {
 /// Probability that the interval of a change holds the true ratio.
 const CHANGE_CONFIDENCE: f64 = 0.95;
 
-/// The conclusion: each change as an effect.
+/// The conclusion: each change as an effect. The verdict is on levels that stay, so other changes have none.
 pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
     let is_level = |it: &SeriesChange<'_>| it.change.kind == ChangeKind::Level;
     let verdict = match changes.iter().any(is_level) {
@@ -97,7 +97,7 @@ pub fn conclusion(changes: &[SeriesChange<'_>]) -> Conclusion {
     };
     let effects = changes.iter().map(|it| {
         let effect = Effect::of_ratio(it.series.label(), it.cost(), CHANGE_CONFIDENCE);
-        Effect { verdict: Some(it.verdict()), ..effect }
+        Effect { verdict: is_level(it).then(|| it.verdict()), ..effect }
     });
     Conclusion { effects: effects.collect(), ..Conclusion::of(verdict) }
 }
@@ -319,4 +319,33 @@ pub(crate) fn no_change(nearest_change: &NearestChange, day: fn(i64) -> String) 
     // A movement that random orders of the results often show does not count.
     let nearest = Some(nearest).filter(|_| change.p < NEAR);
     nearest.into_iter().chain(visible).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use search::history::detection::detect;
+    use search::history::fixture::{SETTINGS, result};
+    use search::history::{RecordOrigin, StoredResult};
+
+    #[test]
+    fn only_a_change_of_level_has_a_verdict() {
+        let entry = |i: i64| StoredResult {
+            record: i,
+            origin: Arc::new(RecordOrigin { measured_s: 86_400 * i, ..RecordOrigin::default() }),
+            result: result("a", (if i < 20 { 1e6 } else { 2e6 }) + (i % 7) as f64, Some(3.0)),
+        };
+        let all = detect((0..40).map(entry).collect(), SETTINGS);
+        let series = &all[0];
+        let told = |kind: ChangeKind| {
+            let change = &Change { kind, ..series.changes[0].clone() };
+            let changed = SeriesChange { series, change, commits: None, culprits: Vec::new() };
+            let Conclusion { verdict, effects, .. } = conclusion(&[changed]);
+            (verdict, effects[0].verdict)
+        };
+        assert_eq!(told(ChangeKind::Level), (FinalVerdict::Changed, Some(Verdict::Slower)));
+        assert_eq!(told(ChangeKind::Spell), (FinalVerdict::Unchanged, None));
+    }
 }
