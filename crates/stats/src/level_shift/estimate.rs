@@ -5,7 +5,7 @@ use statrs::distribution::ContinuousCDF;
 use super::fit::{basis_of, dot, project_out};
 use super::noise::{NoiseModel, Whitener};
 use super::search::Search;
-use super::{Shape, Shift, ShiftOptions, p_of_no_shift};
+use super::{Shape, Shift, ShiftOptions, find};
 use crate::Interval;
 use crate::invalid::Invalid;
 use crate::two_sample::students_t;
@@ -45,16 +45,22 @@ pub(super) fn estimates(
     Ok((NoiseModel { phi: best.shape.phi, wander_sd, session_sd }, shifts))
 }
 
-/// Histories with more values than this are not searched again and again: it takes some twenty searches.
+/// Histories with more values than this are not searched again and again: it takes some ten searches.
 const VALUES_MAX: usize = 120;
-/// A step this many times as large as the movement is not looked for.
+/// The largest step that is looked for ÷ the movement.
 const SIZE_MAX: f64 = 32.0;
+/// The smallest one ÷ the movement.
+const SIZE_MIN: f64 = 1.0 / 64.0;
 /// Relative precision of the smallest step.
 const PRECISION: f64 = 1.06;
+/// Tolerance in values: noise moves the place of a step a little.
+const NEAR: usize = 2;
 
 /// The smallest step that a history would have shown at the place of `nearest`, the movement that is nearest to
-/// significance; in the unit of the values. `None` for a history of more than 120 values, or if no step of up to 32 times
-/// the movement would have been found. The step is planted into the history itself, and the search is repeated.
+/// significance; in the unit of the values. `None` for a history of more than 120 values, or if a step of 32 times the
+/// movement would not have been found. The step is planted into the history itself, and the search is repeated.
+///
+/// The sizes fall until one is not found. A step may hide beside another movement of its size, and a smaller one not.
 pub fn smallest_visible(
     xs: &[f64],
     nearest: &Shift,
@@ -67,40 +73,41 @@ pub fn smallest_visible(
     let levels = nearest.shape.levels(n);
     let quiet: Vec<f64> = xs.iter().zip(&levels).map(|(x, on)| x - nearest.size * on).collect();
     let at = nearest.shape.start().clamp(options.level_min, n - options.level_min);
-    let is_found = |xs: &[f64]| Ok::<_, Invalid>(p_of_no_shift(xs, options)? <= options.alpha);
-    let planted = |size: f64| -> Vec<f64> {
-        quiet.iter().enumerate().map(|(i, x)| if i >= at { x + size } else { *x }).collect()
+    // The history may have other movements. Only one at this place is the step.
+    let is_here = |shift: &Shift| shift.shape.jumps().any(|jump| jump.abs_diff(at) <= NEAR);
+    let is_found = |size: f64| {
+        let mut planted = quiet.clone();
+        planted[at..].iter_mut().for_each(|x| *x += size.copysign(nearest.size));
+        Ok::<_, Invalid>(find(&planted, options)?.shifts.iter().any(is_here))
     };
-    let mut smallest = None;
-    let (mut lo, mut hi) = (0.0, nearest.size / 2.0);
-    while smallest.is_none() && hi != 0.0 && hi.abs() <= SIZE_MAX * nearest.size.abs() {
-        if is_found(&planted(hi))? {
-            smallest = Some(hi);
-        } else {
-            (lo, hi) = (hi, 2.0 * hi);
-        }
+    let size = nearest.size.abs();
+    let (mut lo, mut smallest) = (SIZE_MAX * size, None);
+    while lo > SIZE_MIN * size && is_found(lo)? {
+        smallest = Some(lo);
+        lo /= 2.0;
     }
-    while let Some(found) = smallest.filter(|found| *found / lo > PRECISION) {
-        let middle = if lo == 0.0 { found / 2.0 } else { (lo * found).sqrt() };
-        if lo == 0.0 && middle.abs() < nearest.size.abs() / 64.0 {
-            break;
-        }
-        if is_found(&planted(middle))? { smallest = Some(middle) } else { lo = middle }
+    while let Some(found) = smallest.filter(|found| lo > SIZE_MIN * size && found / lo > PRECISION)
+    {
+        let middle = (lo * found).sqrt();
+        if is_found(middle)? { smallest = Some(middle) } else { lo = middle }
     }
-    Ok(smallest.map(f64::abs))
+    Ok(smallest)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
     use super::*;
 
     const OPTIONS: ShiftOptions =
         ShiftOptions { alpha: 0.01, level_min: 3, n_orders: 199, seed: 1 };
 
-    /// Values that scatter by some 3, with a step of 6 after the tenth of 16.
+    /// Values that scatter by some 3.
+    fn scatter(i: usize) -> f64 {
+        ((i * 7 + i * i * 3) % 11) as f64
+    }
+
+    /// A step of 6 after the tenth of 16 values.
     fn history() -> Vec<f64> {
-        let scatter = |i: usize| ((i * 7 + i * i * 3) % 11) as f64;
         (0..16).map(|i| scatter(i) + if i < 10 { 0.0 } else { 6.0 }).collect()
     }
 
@@ -120,6 +127,19 @@ mod tests {
         };
         assert_eq!(find(&with(smallest), OPTIONS).unwrap().shifts.len(), 1);
         assert_eq!(find(&with(0.66 * smallest), OPTIONS).unwrap().shifts.len(), 0);
+    }
+
+    /// Without the nearest movement, the other one is found, whatever is planted.
+    #[test]
+    fn another_movement_is_not_the_planted_step() {
+        let level = |i: usize| if (8..25).contains(&i) { -100.0 } else { 0.0 };
+        let xs: Vec<f64> = (0..28).map(|i| scatter(i) + level(i)).collect();
+        let found = find(&xs, OPTIONS).unwrap();
+        assert!(found.shifts.is_empty(), "{found:?}");
+        let nearest = found.nearest.unwrap();
+        let smallest = smallest_visible(&xs, &nearest, OPTIONS).unwrap().unwrap();
+        // The movement itself was not found.
+        assert!(smallest > nearest.size.abs() && smallest < 120.0, "{smallest} {nearest:?}");
     }
 
     #[test]
