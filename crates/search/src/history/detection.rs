@@ -10,11 +10,15 @@ use crate::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use crate::history::{StoredResult, concurrent, relative};
 use analysis::{RatioInterval, shift_options};
 use model::values::Estimate;
+use stats::Interval;
 use stats::level_shift::{self, Shape, Shift, ShiftOptions};
 use stats::multiplicity::benjamini_hochberg;
 
 /// Smallest significance level. A smaller one needs too many random orders.
 pub const ALPHA_MIN: f64 = 1e-5;
+/// Up to so many results after a spell, its two ends are two changes. `--last 10` sees each change as long.
+const BACK_MAX: usize = 10;
+
 #[derive(Clone, Copy, Debug)]
 pub struct DetectionSettings {
     pub estimate: Estimate,
@@ -117,9 +121,26 @@ fn divided(mut series: Series, policy: DetectionSettings) -> (Series, Option<f64
     let Some(found) = found else { return (series, None) };
     let change = |shift: &Shift| change(shift, &series.entries);
     let is_large = |change: &Change| change.ratio.ratio.ln().abs() >= policy.size_min.ln_1p();
-    series.changes = found.shifts.iter().map(change).filter(is_large).collect();
+    let shifts =
+        found.shifts.iter().flat_map(|shift| ends_of_new_spell(shift, series.values.len()));
+    series.changes = shifts.map(|shift| change(&shift)).filter(is_large).collect();
+    series.changes.sort_by_key(|change| change.at);
     series.nearest = found.nearest.as_ref().map(change);
     (series, Some(found.p))
+}
+
+/// Both ends of a spell that has just ended, as changes; any other movement as it is. The second end may be a
+/// regression that undoes an improvement, and the search may join the two at one result and not at the next.
+fn ends_of_new_spell(shift: &Shift, n: usize) -> Vec<Shift> {
+    let Shift { shape, size, interval, .. } = *shift;
+    match shape {
+        Shape::Spell { from, to } if n - to <= BACK_MAX => {
+            let interval = Interval { lo: -interval.hi, hi: -interval.lo };
+            let end = Shift { shape: Shape::Step { at: to }, size: -size, interval, ..*shift };
+            vec![Shift { shape: Shape::Step { at: from }, ..*shift }, end]
+        }
+        _ => vec![*shift],
+    }
 }
 
 fn change(shift: &Shift, entries: &[StoredResult]) -> Change {
@@ -308,6 +329,26 @@ mod tests {
         let ratio = throughput.changes[0].ratio;
         assert!(ratio.ratio > 1.05 && throughput.cost(ratio).hi < 0.95, "{ratio:?}");
         assert_eq!(time.cost(ratio), ratio);
+    }
+
+    /// A gate must see the end of a fast spell: it may be a regression.
+    #[test]
+    fn a_spell_that_has_just_ended_is_two_changes() {
+        let level = |i: usize| if (20..35).contains(&i) { 90.0 } else { 100.0 };
+        let changes = |n: usize| {
+            let found = detect(entries("x", "a", &noisy(n, 1, level)), SETTINGS);
+            found[0].changes.clone()
+        };
+        for n in [38, 40, 45] {
+            let both = changes(n);
+            let [start, end] = &both[..] else { panic!("{n} results: {both:?}") };
+            assert_eq!((start.kind, start.at), (ChangeKind::Level, 20), "{n} results");
+            assert_eq!((end.kind, end.at, end.until), (ChangeKind::Level, 35, None), "{n} results");
+            assert!(start.ratio.hi < 0.91 && end.ratio.lo > 1.1, "{start:?} {end:?}");
+        }
+        let old = changes(46);
+        let [spell] = &old[..] else { panic!("{old:?}") };
+        assert_eq!((spell.kind, spell.at, spell.until), (ChangeKind::Spell, 20, Some(35)));
     }
 
     #[test]
