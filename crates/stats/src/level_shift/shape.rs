@@ -1,6 +1,6 @@
 //! The ways in which a level moves.
 
-/// Shortest spell. A few disturbed sessions close together are none.
+/// Shortest spell that is tried. A few disturbed sessions close together are none. Two steps may be a shorter one.
 const SPELL_MIN: usize = 10;
 /// Shortest drift. A change within fewer sessions is a step.
 const DRIFT_MIN: usize = 16;
