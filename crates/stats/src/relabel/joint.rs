@@ -45,17 +45,6 @@ impl JointLook {
         level * self.spent * self.orbit.len() as f64 + 1e-6 >= 1.0
     }
 
-    /// The test of "no difference" on the pairs of this look alone, and the estimate. Errors: see
-    /// [`Pairs::test`].
-    pub(crate) fn compare(
-        &self,
-        statistics: &[Statistic],
-    ) -> Result<(RatioTest, Estimate), Invalid> {
-        let test = self.pairs.test(&self.orbit, statistics, 0.0)?;
-        let estimate = self.pairs.estimate(&self.orbit, statistics, &test);
-        Ok((test, estimate))
-    }
-
     /// The only look of a comparison.
     pub(crate) fn single(pairs: Pairs, orbit: Orbit) -> Self {
         Self { pairs, orbit, spent: 1.0, keeps_rows: false }
@@ -226,16 +215,22 @@ impl Pairs {
         (test, values.swap_remove(at))
     }
 
+    /// The test of "no difference", and the estimate. Errors: see [`Pairs::test`].
+    pub(crate) fn compared(
+        &self,
+        orbit: &Orbit,
+        statistics: &[Statistic],
+    ) -> Result<(RatioTest, Estimate), Invalid> {
+        let test = self.test(orbit, statistics, 0.0)?;
+        let estimate = self.estimate(orbit, statistics, &test);
+        Ok((test, estimate))
+    }
+
     /// Estimate of the log ratio. It starts at the first statistic. Three times, it lowers the new
     /// arm by the estimate and adds the statistic that is selected there. If two statistics then
     /// still select each other, as between two modes, it is the one of all statistics that the test
     /// accepts best.
-    pub(crate) fn estimate(
-        &self,
-        orbit: &Orbit,
-        statistics: &[Statistic],
-        at_zero: &RatioTest,
-    ) -> Estimate {
+    fn estimate(&self, orbit: &Orbit, statistics: &[Statistic], at_zero: &RatioTest) -> Estimate {
         let start = Estimate { theta: at_zero.scores[0].t, selected: at_zero.selected };
         let test = |found: Estimate| self.evaluate(orbit, statistics, found.theta).0;
         let found = (0..3).fold(start, |found, _| {

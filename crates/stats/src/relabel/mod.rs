@@ -29,7 +29,7 @@ pub(crate) use search::interval as accepted_interval;
 pub use statistic::Statistic;
 pub use tail::{SlowRuns, TailTest};
 
-pub(crate) use joint::{JointLook, JointTest, invert};
+pub(crate) use joint::{Estimate, JointLook, JointTest, invert};
 pub(crate) use linear::LabelledSum;
 pub(crate) use tail::coin_p;
 
@@ -235,8 +235,8 @@ impl Pairs {
         tolerance: f64,
     ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
+        let (test, estimate) = self.compared(orbit, statistics)?;
         let look = JointLook::single(self.clone(), orbit.clone());
-        let (test, estimate) = look.compare(statistics)?;
         let is_zero_inside = test.p > alpha;
         let (interval, _) = invert(&[look], statistics, estimate, is_zero_inside, alpha, tolerance);
         let (theta, statistic) = (estimate.theta, estimate.selected.statistic);
@@ -271,10 +271,7 @@ impl Pairs {
     /// assert!(shape.is_uneven()); // the floor is the same, the typical time is not
     /// ```
     pub fn shape(&self, orbit: &Orbit) -> Result<RatioShape, Invalid> {
-        self.check(orbit)?;
-        let statistics = &[Statistic::Typical];
-        let at_zero = self.evaluate(orbit, statistics, 0.0).0;
-        let typical = self.estimate(orbit, statistics, &at_zero).theta;
+        let typical = self.compared(orbit, &[Statistic::Typical])?.1.theta;
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));

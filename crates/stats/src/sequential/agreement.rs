@@ -7,9 +7,9 @@ use crate::interval::Interval;
 const BESIDE: f64 = 1e-6;
 
 impl SequentialTest {
-    /// Makes an interval agree with the tests of single ratios. The accepted ratios can have gaps,
-    /// and the ends have an error.
-    pub(super) fn agree(&self, interval: &mut Interval, share: f64) {
+    /// Makes the interval around an estimate agree with the tests of single ratios. The accepted
+    /// ratios can have gaps, and the ends have an error.
+    pub(super) fn agree(&self, interval: &mut Interval, theta: f64, share: f64) {
         let (margin, limit) = (self.design.margin, self.design.limit);
         if self.is_different(share) && interval.contains(0.0) {
             // The estimate is 0 although an earlier look rejects 0: most times are equal.
@@ -34,9 +34,11 @@ impl SequentialTest {
         }
         let crossing =
             self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
-        // If an earlier look rejects the limit from one side and the last one alone puts the ratio on
-        // the other, the interval stays where the last one puts it, as with 0.
-        match crossing.filter(|_| limit > 0.0 && interval.contains(limit)) {
+        // If an earlier look, or another statistic than the estimate's, rejects the limit from one side
+        // and the estimate is on the other, the interval stays.
+        let is_cut =
+            |t: &f64| limit > 0.0 && interval.contains(limit) && (*t > 0.0) == (theta > limit);
+        match crossing.filter(is_cut) {
             Some(t) if t > 0.0 => {
                 let lo = limit * (1.0 + BESIDE);
                 *interval = Interval { lo, hi: interval.hi.max(lo) };

@@ -193,7 +193,7 @@ impl SequentialTest {
                 self.tests.at(end, &self.design, &self.looks, pairs)?;
             }
             if self.rejects_margin(1.0) {
-                let (_, estimate) = self.last_view(pairs)?.compare(self.tests.statistics())?;
+                let (_, estimate) = self.tests.estimate(&self.design, &self.looks, pairs)?;
                 last.is_estimate_inside = estimate.theta.abs() < margin;
                 last.doubt = self.doubt(pairs)?;
             }
@@ -300,7 +300,7 @@ impl SequentialTest {
         let Some(last) = self.last else { return Ok(None) };
         let level = self.level(share);
         let mut conclusion = self.interval(&self.tests, pairs, level)?;
-        self.agree(&mut conclusion.interval, share);
+        self.agree(&mut conclusion.interval, conclusion.comparison.theta, share);
         let verdict = match (self.is_different(share), self.is_same(share)) {
             (true, _) if conclusion.interval.is_within(self.design.margin) => {
                 IntervalVerdict::DifferentWithinMargin
@@ -355,16 +355,14 @@ impl SequentialTest {
         level: f64,
     ) -> Result<LooksInterval, Invalid> {
         let views = tests.views(&self.design, &self.looks, pairs, level)?;
-        let last = views.last().ok_or(Invalid::Empty)?;
-        let statistics = tests.statistics();
-        let (test, estimate) = last.compare(statistics)?;
+        let (test, estimate) = tests.estimate(&self.design, &self.looks, pairs)?;
         let is_zero_inside = match tests.get(0.0, &self.looks) {
             Some(at_zero) => at_zero.p(self.design.spending.levels()) > level,
             None => tests.fresh(0.0, &views).crossing(level).is_none(),
         };
         let tolerance = TOLERANCE.0.max(TOLERANCE.1 * estimate.selected.q90);
         let (interval, is_contradicted) =
-            invert(&views, statistics, estimate, is_zero_inside, level, tolerance);
+            invert(&views, tests.statistics(), estimate, is_zero_inside, level, tolerance);
         let look = self.looks[self.looks.len() - 1];
         let n_warmup =
             warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));

@@ -2,7 +2,9 @@
 
 use super::SequentialDesign;
 use crate::invalid::Invalid;
-use crate::relabel::{Estimand, JointLook, JointTest, Orbit, Pairs, Statistic};
+use crate::relabel::{
+    Estimand, Estimate, JointLook, JointTest, Orbit, Pairs, RatioTest, Statistic,
+};
 use crate::spending::Look;
 use crate::warmup;
 
@@ -60,6 +62,21 @@ impl ThetaTests {
         let is_wanted =
             |(other, test): &&(f64, JointTest)| *other == theta && test.n_looks() == n_looks;
         self.tests.iter().find(is_wanted).map(|(_, test)| test)
+    }
+
+    /// The test of "no difference" at the last look alone, and the estimate. Always with the same
+    /// draws, because between two modes other ones may select another statistic. Errors: no look, or
+    /// the test cannot be made on these times.
+    pub(super) fn estimate(
+        &self,
+        design: &SequentialDesign,
+        looks: &[Look],
+        pairs: &Pairs,
+    ) -> Result<(RatioTest, Estimate), Invalid> {
+        let index = looks.len().checked_sub(1).ok_or(Invalid::Empty)?;
+        let draws = design.spending.draws(looks[index]).min(LEAST_DRAWS);
+        let look = self.view(design, looks, index, pairs, draws)?;
+        look.pairs.compared(&look.orbit, self.statistics())
     }
 
     /// The test of a log ratio on all looks at once.
