@@ -90,7 +90,7 @@ impl SliceRunner<'_> {
         for round in 0..ROUNDS {
             for (member, seen) in team.members.iter_mut().zip(&mut seen) {
                 let mut per_loop = |loops: u64| -> Result<f64, SliceError> {
-                    Ok((self.busy_ns(member, loops)? / loops as f64).max(1e-3))
+                    Ok((member.slice(loops)?.busy_ns() / loops as f64).max(1e-3))
                 };
                 let long = loops.saturating_mul(LONGER);
                 seen.push(if round.is_multiple_of(2) {

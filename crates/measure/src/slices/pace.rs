@@ -9,6 +9,7 @@ use stats::warmup::{prefix, steady_from};
 use crate::clock::monotonic_ns;
 use crate::slices::team::TeamWorker;
 use crate::slices::{SliceError, SliceRunner};
+use crate::worker::Slice;
 use record::plan::workers::Workers;
 use record::schedule::Step;
 use record::{Event, ShortSlice};
@@ -39,6 +40,11 @@ const TRIES: u32 = 3;
 /// slices are short, but such a ratio needs no precision.
 const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
+/// A slice is untimed if its answer took so much longer than the time in it: this time, and this multiple.
+const UNTIMED_NS: u64 = 200_000_000;
+const UNTIMED_MULTIPLE: u64 = 1000;
+/// Untimed slices in a row that show a wrong clock. One may be a stopped process.
+const UNTIMED_SLICES: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
@@ -103,12 +109,14 @@ impl SliceRunner<'_> {
     fn loops_of(&mut self, member: &mut TeamWorker) -> Result<u64, SliceError> {
         let target_ns = self.workers.slice_ns as f64;
         let mut loops = 1;
+        let (mut first_ns, mut n_untimed) = (None, 0);
         loop {
-            let mut least_ns = self.busy_ns(member, loops)?;
+            let slice = member.slice(loops)?;
+            let mut least_ns = slice.busy_ns();
             // Measures once more before settling the number: a disturbed slice is too long.
             if least_ns >= target_ns && loops > 1 {
                 for _ in 1..TRIES {
-                    least_ns = least_ns.min(self.busy_ns(member, loops)?);
+                    least_ns = least_ns.min(member.slice(loops)?.busy_ns());
                 }
             }
             if least_ns >= target_ns || loops >= LOOPS_MAX {
@@ -116,21 +124,17 @@ impl SliceRunner<'_> {
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 return Ok((needed as u64).clamp(1, loops));
             }
+            // More loops would take longer and longer, and never be enough.
+            let first_ns = *first_ns.get_or_insert(slice.untimed_ns());
+            n_untimed = if is_untimed(&slice, first_ns) { n_untimed + 1 } else { 0 };
+            if n_untimed >= UNTIMED_SLICES {
+                let failure = member.worker.far_too_short(loops, &slice);
+                return Err(SliceError::Worker(member.arm, failure));
+            }
             let growth =
                 (target_ns / least_ns.max(1.0) * 1.1).clamp(*GROWTH.start(), *GROWTH.end());
             loops = (loops as f64 * growth).ceil() as u64;
         }
-    }
-
-    /// Time of a slice without waits for a CPU.
-    pub(super) fn busy_ns(
-        &mut self,
-        member: &mut TeamWorker,
-        loops: u64,
-    ) -> Result<f64, SliceError> {
-        let slice = member.slice(loops)?;
-        let waited_ns = slice.run_queue_wait_ns.unwrap_or(0);
-        Ok(slice.wall_ns.saturating_sub(waited_ns).max(slice.cpu_ns.min(slice.wall_ns)) as f64)
     }
 
     /// Runs a fresh process until its times are steady.
@@ -182,6 +186,13 @@ impl SliceRunner<'_> {
             values: values.into_iter().collect(),
         })
     }
+}
+
+/// Whether the answer took far longer than the time in it. `first_ns`: the same of the first slice, which has the setup
+/// of a slice too, but only one loop.
+fn is_untimed(slice: &Slice, first_ns: u64) -> bool {
+    let loops_ns = slice.untimed_ns().saturating_sub(first_ns.saturating_mul(2));
+    loops_ns > UNTIMED_NS.max(slice.wall_ns.saturating_mul(UNTIMED_MULTIPLE))
 }
 
 /// The first slice at the level that stays. A few slow slices are too short for change points: they are the slices that
@@ -286,6 +297,36 @@ mod tests {
         // An interpreter that stays as it was.
         let pace = Pace::of(&workers(), 10_000, &[tried(100.0, 0), tried(120.0, 3)]);
         assert_eq!((pace.loops, pace.n_warmups), (10_000, 3));
+    }
+
+    #[test]
+    fn a_time_far_shorter_than_its_answer_took_is_no_time() {
+        let untimed = |wall_ns, round_trip_ns, waited_ns, first_ns| {
+            let slice = Slice { wall_ns, run_queue_wait_ns: waited_ns, ..slice(round_trip_ns) };
+            is_untimed(&slice, first_ns)
+        };
+        assert!(untimed(0, 300_000_000, None, 10_000));
+        assert!(untimed(10, 300_000_000, Some(50_000_000), 10_000));
+        // A setup of a second, a wait for a CPU, and a benchmark that times a hundredth of its loops.
+        assert!(!untimed(20_000, 1_400_000_000, None, 1_000_000_000));
+        assert!(!untimed(20_000, 300_000_000, Some(200_000_000), 10_000));
+        assert!(!untimed(3_000_000, 300_000_000, None, 10_000));
+    }
+
+    fn slice(round_trip_ns: u64) -> Slice {
+        Slice {
+            started_ns: 0,
+            wall_ns: 0,
+            cpu_ns: 0,
+            counters: Vec::new(),
+            run_queue_wait_ns: None,
+            stall: None,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            maxrss_kib: None,
+            cpu: None,
+            round_trip_ns,
+        }
     }
 
     #[test]

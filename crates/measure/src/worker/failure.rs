@@ -62,6 +62,8 @@ pub enum AnswerFault {
     Unasked,
     /// The time in it is longer than the time between request and answer.
     LongerThanPossible,
+    /// More and more loops took far longer than the times in the answers.
+    FarTooShort,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -32,6 +32,20 @@ pub struct Slice {
     pub round_trip_ns: u64,
 }
 
+impl Slice {
+    /// Its time without waits for a CPU.
+    pub fn busy_ns(&self) -> f64 {
+        let waited_ns = self.run_queue_wait_ns.unwrap_or(0);
+        self.wall_ns.saturating_sub(waited_ns).max(self.cpu_ns.min(self.wall_ns)) as f64
+    }
+
+    /// The part of the round trip that is neither in its time nor a wait for a CPU.
+    pub fn untimed_ns(&self) -> u64 {
+        let waited_ns = self.run_queue_wait_ns.unwrap_or(0);
+        self.round_trip_ns.saturating_sub(self.wall_ns).saturating_sub(waited_ns)
+    }
+}
+
 impl Worker {
     /// Runs the selected benchmark `loops` times. `has_own_timer`: the wall time covers only a part of the call.
     /// Errors: see [`FailureCause`](super::failure::FailureCause). Also if the loops supposedly took longer than
@@ -78,6 +92,12 @@ impl Worker {
             cpu: self.files.cpu(),
             round_trip_ns,
         })
+    }
+
+    /// Ends a worker whose clock cannot be right: these loops took far longer than it said.
+    pub fn far_too_short(&mut self, loops: u64, slice: &Slice) -> WorkerFailure {
+        let line = format!("time {} {}", slice.wall_ns, slice.cpu_ns);
+        self.rubbish(Some(&format!("run {loops}")), line.as_bytes(), AnswerFault::FarTooShort)
     }
 }
 

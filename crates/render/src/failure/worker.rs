@@ -51,6 +51,9 @@ fn in_words(what: &FailureCause) -> (String, Option<Prose>) {
                 AnswerFault::LongerThanPossible => {
                     "answered a time longer than it had taken to answer"
                 }
+                AnswerFault::FarTooShort => {
+                    "answered a time far shorter than it had taken to answer"
+                }
             };
             let shown = if line.is_empty() { "an empty line".into() } else { format!("'{line}'") };
             (format!("{why}: {shown}"), Some(PROTOCOL.into()))

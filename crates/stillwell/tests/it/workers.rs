@@ -27,6 +27,7 @@ for line in os.fdopen(r):
         say('meta flavour plain'); say('end')
     elif words[0] == 'run':
         slices += 1
+        if bad == 'untimed': time.sleep(int(words[1]) / 30_000); say('time 0 0'); continue
         if bad != 'no' and slices == 3 and os.path.exists('armed'):
             if bad == 'die': os.kill(os.getpid(), 11)
             if bad == 'exit': print('so long', file=sys.stderr, flush=True); os._exit(7)
@@ -245,6 +246,14 @@ fn a_worker_that_goes_wrong_is_named_with_what_it_said() {
 #[test]
 fn a_worker_that_hangs_is_ended_with_its_children() {
     check_failure("hang", 124, &["did not answer within 4s"]);
+}
+
+/// The search for the number of loops went on for hours.
+#[test]
+fn a_worker_whose_clock_stands_still_ends_the_session() {
+    let bench = bench_with_worker();
+    let ran = workers(&bench, &[], &["./worker 1 0 untimed"]).ends_with(2);
+    ran.says(&["asked to \"run 100000\"", "far shorter than it had taken to answer: 'time 0 0'"]);
 }
 
 #[test]
