@@ -9,7 +9,7 @@ use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
 use model::prose::{OptionName, prose};
-use record::plan::Plan;
+use record::plan::{Arm, Plan};
 use record::{Record, Survivors};
 
 /// Maximum number of quoted lines of a stream.
@@ -31,7 +31,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     let plan = &record.header.plan;
     let audience = Audience::of(plan);
     let shown = record.path.display();
-    let named = |arm: usize| format!("command {} ({:?})", arm + 1, plan.arms[arm].label());
+    let named = |arm: usize| named(plan, arm);
     let rows = &record.rows;
     let kept = match rows.len() {
         0 => "no run had finished".into(),
@@ -85,14 +85,30 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             format!("{command} was not counted: {how}; {remedy}; {kept}{said}")
         }
         MeasurementFailure::Worker { arm, failure } => {
-            let label = plan.arms[*arm].label();
-            let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
-            let arm = format!("{kind} {} ({label:?})", arm + 1);
-            worker::explain(&arm, &kept, failure, audience)
+            worker::explain(&named(*arm), &kept, failure, audience)
         }
         MeasurementFailure::Start { why, .. } => audience.words(why),
         MeasurementFailure::Unfit { why } => format!("{why}; {kept}"),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
+    }
+}
+
+/// An arm in words, by its benchmark if it has one: with several benchmarks the number of an arm is not the number of
+/// its program. A suite says the name of the benchmark before.
+fn named(plan: &Plan, arm: usize) -> String {
+    let Arm { source, benchmark, .. } = &plan.arms[arm];
+    let label = plan.arms[arm].label();
+    let kind = match (source, &plan.workers) {
+        (Some(_), _) => "statement",
+        (None, _) if plan.is_forked() => "function",
+        (None, Some(_)) => "program",
+        (None, None) => "command",
+    };
+    match benchmark {
+        Some(benchmark) if plan.suite.is_none() && matches!(kind, "program" | "command") => {
+            format!("benchmark {benchmark:?} of {label:?}")
+        }
+        _ => format!("{kind} {} ({label:?})", arm + 1),
     }
 }
 
@@ -190,6 +206,8 @@ pub fn exit_in_words(exit: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::worker::{FailureCause, OutputTail, WorkerFailure};
+    use record::plan::workers::Workers;
 
     #[test]
     fn only_the_end_of_standard_error_is_shown() {
@@ -217,6 +235,31 @@ mod tests {
         assert_eq!(said, "command 1 (\"./a\") exited with 3");
         // `bench` has no -i.
         assert_eq!(advice(Audience::Workers, 3, false), "run it by itself to see why");
+    }
+
+    /// Its fourth benchmark made `program 4` of the only program.
+    #[test]
+    fn a_benchmark_that_failed_is_named() {
+        let mut record = record::fixture::record(&["./a", "./b"]);
+        record.header.plan.workers = Some(Workers::default());
+        for (arm, benchmark) in record.header.plan.arms.iter_mut().zip(["ok", "die"]) {
+            arm.benchmark = Some(benchmark.into());
+        }
+        let failure = MeasurementFailure::Worker {
+            arm: 1,
+            failure: Box::new(WorkerFailure {
+                request: Some("run 1".into()),
+                what: FailureCause::Died { exit: Some(7) },
+                output_tail: OutputTail::default(),
+            }),
+        };
+        let said = |record: &Record| explain(record, &failure, Quote::Here);
+        let expected =
+            "benchmark \"die\" of \"./b\" (asked to \"run 1\") exited with 7; no run had finished";
+        assert_eq!(said(&record), expected);
+        // A fork has no program.
+        record.header.plan.arms.iter_mut().for_each(|arm| arm.argv.clear());
+        assert!(said(&record).starts_with("function 2 (\"./b\") "), "{}", said(&record));
     }
 
     #[test]

@@ -227,7 +227,7 @@ fn check_failure(bad: &str, code: i32, says: &[&str]) {
     let limit = if bad == "hang" { "4s" } else { "1min" };
     let options = ["-l", "10", "-r", "2", "--values", "9", "-w", "0", "--timeout", limit];
     let ran = workers(&bench, &options, &programs).ends_with(code).says(says);
-    assert!(ran.stderr.contains("program 2"), "{ran:#?}");
+    assert!(ran.stderr.contains("benchmark \"one\" of \"./worker 1001 "), "{ran:#?}");
     for line in bench.read("started").lines() {
         let pid = line.split(' ').nth(3).unwrap();
         // A killed process ends some time after the call that killed it.
