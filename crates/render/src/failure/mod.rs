@@ -85,7 +85,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             format!("{command} was not counted: {how}; {remedy}; {kept}{said}")
         }
         MeasurementFailure::Worker { arm, failure } => {
-            worker::explain(&named(*arm), &kept, failure, audience)
+            worker::explain_arm(&named(*arm), &plan.arms[*arm], &kept, failure, audience)
         }
         MeasurementFailure::Start { why, .. } => audience.words(why),
         MeasurementFailure::Unfit { why } => format!("{why}; {kept}"),

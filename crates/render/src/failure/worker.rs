@@ -8,6 +8,7 @@ use host::sys::Stage;
 use measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use model::prose::{Prose, prose};
 use model::words::reason;
+use record::plan::Arm;
 
 /// Formats the message for the end of the output.
 /// `arm` names the arm, for example `command 2 ("./bench")`. `kept` tells where the earlier measurements are.
@@ -23,6 +24,30 @@ pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audienc
     let (what, advice) = in_words(&failure.what);
     let advice = advice.map_or_else(String::new, |advice| format!("; {}", audience.words(&advice)));
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
+}
+
+/// As [`explain`], for an arm of this name. If the interpreter of a statement ends before the worker's first line, it is
+/// not Python, is too old, or refused its arguments.
+pub fn explain_arm(
+    name: &str,
+    arm: &Arm,
+    kept: &str,
+    failure: &WorkerFailure,
+    audience: Audience,
+) -> String {
+    match failure.what {
+        FailureCause::Died { exit: Some(exit @ 0..) } | FailureCause::NotAWorker { exit }
+            if arm.source.is_some() && failure.request.is_none() =>
+        {
+            let (interpreter, how) = (arm.argv.join(" "), exit_in_words(exit));
+            format!(
+                "{name}: the interpreter {interpreter:?} {how} before it could run it; check that it is Python 3.6 or \
+                 later and knows its arguments; {kept}{}",
+                end_of(&failure.output_tail)
+            )
+        }
+        _ => explain(name, kept, failure, audience),
+    }
 }
 
 /// Describes the event, in words that follow the name of the arm, and its remedy.
@@ -139,6 +164,8 @@ fn end_of(output_tail: &OutputTail) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::plan::Role;
+    use record::plan::workers::WorkerCode;
 
     #[track_caller]
     fn check(request: Option<&str>, what: FailureCause, output_tail: OutputTail, expected: &str) {
@@ -183,6 +210,27 @@ mod tests {
             "command 1 (\"./b\") was not started: cannot execute it: Exec format error; check that it is \
              a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
         );
+    }
+
+    #[test]
+    fn an_interpreter_that_is_no_python_is_named() {
+        let argv = vec!["sh".into(), "-Q".into()];
+        let source = Some(WorkerCode::default());
+        let arm = Arm { source, argv, ..Arm::bare("pass", Role::Candidate) };
+        let said = |request: Option<&str>, what: FailureCause| {
+            let request = request.map(Into::into);
+            let failure = WorkerFailure { request, what, output_tail: OutputTail::default() };
+            explain_arm("statement 1", &arm, "no run", &failure, Audience::Workers)
+        };
+        let expected = "statement 1: the interpreter \"sh -Q\" exited with 2 before it could run it; check that it is \
+                        Python 3.6 or later and knows its arguments; no run";
+        assert_eq!(said(None, FailureCause::NotAWorker { exit: 2 }), expected);
+        assert_eq!(said(None, FailureCause::Died { exit: Some(2) }), expected);
+        // The statement itself, and a signal from outside.
+        let later = said(Some("run 1"), FailureCause::Died { exit: Some(2) });
+        assert_eq!(later, "statement 1 (asked to \"run 1\") exited with 2; no run");
+        let killed = said(None, FailureCause::Died { exit: Some(-9) });
+        assert_eq!(killed, "statement 1 was ended by signal 9 (SIGKILL); no run");
     }
 
     #[test]
