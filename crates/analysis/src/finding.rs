@@ -73,6 +73,8 @@ pub enum Finding {
     WarmUp { arm: usize, n_slices: u32, is_steady: bool },
     /// A loop takes longer in short slices, so the slices are long ones.
     ShortSlices { arm: usize, times: ShortSlice },
+    /// The user chose slices so short that reading the clock is a part of their time.
+    ClockInSlices { arm: usize, slice_ns: f64 },
     /// Much of the time is in few slices, by the program's own doing.
     LongSlices { arm: usize, shares: LongSlices },
     /// The arm has several threads on one CPU.
@@ -112,6 +114,7 @@ impl Finding {
             | Self::HardlyAnything { arm, .. }
             | Self::WarmUp { arm, .. }
             | Self::ShortSlices { arm, .. }
+            | Self::ClockInSlices { arm, .. }
             | Self::LongSlices { arm, .. }
             | Self::OneCpu { arm, .. } => Some(arm),
             _ => None,

@@ -111,6 +111,7 @@ pub(super) fn notes_on_slices(record: &Record, slices: &Rows, arms: &[ArmSummary
             let finding = Finding::HardlyAnything { arm: arm.arm, per_loop_ns };
             notes.push(Note { finding, weight: 1.0 });
         }
+        notes.extend(clock_in_slices(record, slices, arm.arm));
         if let Some(shares) = long_slices(record, slices, arm.arm) {
             let finding = Finding::LongSlices { arm: arm.arm, shares };
             notes.push(Note { finding, weight: shares.of_time });
@@ -141,5 +142,58 @@ pub(super) fn notes_on_slices(record: &Record, slices: &Rows, arms: &[ArmSummary
     notes
 }
 
+/// Python reads its clock in some 100 ns, a compiled program in less.
+const CLOCK_NS: f64 = 100.0;
+const CLOCK_SHARE_MIN: f64 = 0.01;
+
+/// The note on slices that are short because the user chose them, not calibration. `--delta` subtracts the clock.
+fn clock_in_slices(record: &Record, slices: &Rows, arm: usize) -> Option<Note> {
+    let plan = &record.header.plan;
+    let workers = plan.workers.as_ref()?;
+    if workers.is_slice_free() || workers.delta || !plan.arms[arm].unit.is_time() {
+        return None;
+    }
+    let of_arm = slices.measurements().filter(|&index| slices.arm(index) == arm);
+    let walls = of_arm.filter_map(|index| slices.get(index, Metric::WallNs));
+    let slice_ns = stats::median(&walls.map(|ns| ns as f64).collect::<Vec<_>>()).ok()?;
+    let weight = (CLOCK_NS / slice_ns.max(1.0)).min(1.0);
+    let finding = Finding::ClockInSlices { arm, slice_ns };
+    (weight > CLOCK_SHARE_MIN).then_some(Note { finding, weight })
+}
+
 /// Fewest left-out slices for a note. The first slice is always left out.
 const WARMUP_SLICES_MIN: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Row;
+    use record::plan::workers::Workers;
+
+    fn noted(workers: Workers, slice_ns: u64) -> Option<f64> {
+        let mut record = record::fixture::record(&["a"]);
+        record.header.plan.in_slices = true;
+        record.header.plan.workers = Some(workers);
+        for step in 0..3 {
+            let mut row = Row::new(step, 0, Some(step), 10_000 * u64::from(step));
+            row.set(Metric::Loops, Some(1));
+            row.set(Metric::WallNs, Some(slice_ns));
+            record.rows.push(&row);
+        }
+        let record = crate::launches::gather(record);
+        let note = clock_in_slices(&record, record.slices.as_ref().unwrap(), 0);
+        note.map(|note| note.weight)
+    }
+
+    /// One loop of 21 ns was said to take 253 ns.
+    #[test]
+    fn the_clock_is_a_part_of_slices_that_were_made_short() {
+        let one_loop = Workers { loops: Some(1), ..Workers::default() };
+        let short = Workers { is_slice_named: true, ..Workers::default() };
+        assert_eq!(noted(one_loop.clone(), 250), Some(0.4));
+        assert_eq!(noted(short, 50), Some(1.0));
+        assert_eq!(noted(one_loop.clone(), 20_000), None);
+        assert_eq!(noted(Workers { delta: true, ..one_loop }, 250), None);
+        assert_eq!(noted(Workers::default(), 250), None, "calibration made them long enough");
+    }
+}

@@ -78,6 +78,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         ),
         Finding::WarmUp { arm, .. } => never_steady(&command(plan, *arm)),
         Finding::ShortSlices { arm, times } => short_slices(&command(plan, *arm), times),
+        Finding::ClockInSlices { arm, slice_ns } => with_clock(&command(plan, *arm), *slice_ns),
         Finding::LongSlices { arm, shares } => long_slices(&command(plan, *arm), shares),
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", command(plan, *arm))
@@ -316,6 +317,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::RealTimePauses { .. } => {
             prose![Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"]
         }
+        Finding::ClockInSlices { .. } => "slices of a millisecond, the default".into(),
         Finding::OneLayout => "a script with a Runner, and stillwell bench".into(),
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
@@ -348,6 +350,11 @@ fn short_slices(who: &str, times: &ShortSlice) -> String {
         times.loops,
         units::short_time(times.long_ns)
     )
+}
+
+fn with_clock(who: &str, slice_ns: f64) -> String {
+    let time = units::short_time(slice_ns);
+    format!("a slice of {who} takes {time}, and reading the clock is a part of that")
 }
 
 fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {

@@ -53,6 +53,11 @@ fn commands_have_their_names() {
     }
     let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
     assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
+    let short = Finding::ClockInSlices { arm: 0, slice_ns: 253.0 };
+    assert_eq!(
+        what(&short, &plan),
+        "a slice of a takes 253 ns, and reading the clock is a part of that"
+    );
 }
 
 #[test]
