@@ -87,8 +87,8 @@ fn whole_note(out: &mut String, note: &Note, plan: &Plan) {
     }
 }
 
-/// Appends the most important notes, in at most two lines. The first one always appears, if need be without its advice.
-/// Returns their number.
+/// Appends the most important notes, in at most two lines. The first one always appears, if need be without its advice
+/// and in more lines: without its middle a sentence can mean the opposite. Returns their number.
 fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan: &Plan) -> usize {
     let (mut n_shown, mut n_lines) = (0, 0);
     for note in notes {
@@ -99,10 +99,12 @@ fn brief_notes<'a>(out: &mut String, notes: impl Iterator<Item = &'a Note>, plan
             wrap(&mut lines, "note: ", 6, &text);
             lines
         });
-        let mut fitting = texts.filter(|text| n_lines + text.lines().count() <= LINES_MAX);
-        let Some(text) = fitting.next() else { break };
+        let texts: Vec<String> = texts.collect();
+        let fits = |text: &&String| n_lines + text.lines().count() <= LINES_MAX;
+        let whole = texts.last().filter(|_| n_shown == 0);
+        let Some(text) = texts.iter().find(fits).or(whole) else { break };
         (n_shown, n_lines) = (n_shown + 1, n_lines + text.lines().count());
-        out.push_str(&text);
+        out.push_str(text);
     }
     n_shown
 }

@@ -2,7 +2,6 @@
 
 mod steadiness;
 
-use crate::columns::shorten;
 use crate::names::short_label;
 use crate::quantity::QuantityWords;
 use crate::remedies::Audience;
@@ -16,10 +15,8 @@ use record::plan::Plan;
 
 pub(super) use steadiness::{change_of, flags, size_of};
 
-/// Two lines after `note: `, with room for a word that does not fit the first.
-const BRIEF_COLUMNS: usize = 136;
-const ONE_LAYOUT: &str = "all processes are forks of one, with the same layout of memory: what it does to the times is \
-                          not averaged, and may be a part of a difference";
+const ONE_LAYOUT: &str =
+    "all processes are forks of one, whose memory layout may be a part of a difference";
 
 /// Describes a finding with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
@@ -107,9 +104,9 @@ fn why_rejected(plan: &Plan, arm: usize) -> &'static str {
     }
 }
 
-/// A finding in at most two lines, without the smaller parts of the lost time and without explanatory measurements.
+/// A finding without the smaller parts of the lost time and without explanatory measurements.
 pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
-    let text = match finding {
+    match finding {
         Finding::Lost { total_ns, is_lower_limit, parts, .. } => {
             lost(*total_ns, *is_lower_limit, &parts[..parts.len().min(1)])
         }
@@ -117,13 +114,11 @@ pub(super) fn brief(finding: &Finding, plan: &Plan) -> String {
         Finding::LeftBehind { arm, n, n_runs, name } => {
             left_behind(plan, (*arm, *n, *n_runs), name)
         }
-        // The cut would go through several reasons.
         Finding::Unstable { arm, flags: raised, .. } if raised.len() > 1 => {
             unstable(plan, *arm, &format!("{}, and more", flags(&raised[..1])))
         }
         _ => what(finding, plan),
-    };
-    shorten(&text, BRIEF_COLUMNS)
+    }
 }
 
 const NOT_MIXED: &str =

@@ -268,6 +268,25 @@ fn notes_that_change_nothing_are_counted() {
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
 }
 
+/// Cut in its middle, a note lost its "no".
+#[test]
+fn notes_are_whole_sentences() {
+    let record = record(&["a", "b"]);
+    let mut analysis = analysis(&record, &[1e6, 2e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
+    let told = |notes: Vec<Finding>| {
+        let mut analysis = analysis.clone();
+        analysis.notes = notes.into_iter().map(note).collect();
+        brief(&record, &analysis).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let why = format!("{}end", "word ".repeat(60));
+    let text = told(vec![Finding::ShieldLost { n_runs: 3, why }, Finding::OneLayout]);
+    assert!(!text.contains('…') && text.contains("word end; the last 3 runs"), "{text}");
+    assert!(text.contains("histograms and another note"), "{text}");
+    let text = told(vec![Finding::OneLayout]);
+    assert!(text.contains("memory layout may be a part of a difference: a script"), "{text}");
+}
+
 #[test]
 fn benchmarks_that_have_not_begun_are_named() {
     let mut record = record(&["a"]);
