@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::columns::{shorten, wrap};
-use crate::names::{cut_names, each_once};
+use crate::columns::wrap;
+use crate::names::{cut_names, distinct, each_once};
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::text::comparison::{no_tests, numbers_line};
 use crate::text::doubt::doubt_text;
@@ -37,7 +37,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>) {
     let rows =
         page.judged.pairs().map(|(found, judgement)| compared(page, found, judgement, &programs));
     let heading = match &programs[..] {
-        [old, _] => format!("{location} of {}", shorten(old, 12)),
+        [_, _] => format!("{location} of {}", distinct(&programs, 12)[0]),
         _ => format!("{location} of the reference"),
     };
     ranked::draw(
@@ -81,9 +81,8 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
         (n - tested().count(), "without a verdict"),
     ];
     let said = counts_in_words(&all);
-    let text = match &programs[..] {
+    let text = match &distinct(&programs, NAME_MAX)[..] {
         [old, new] => {
-            let [old, new] = [old, new].map(|program| shorten(program, NAME_MAX));
             let what = together(page).unwrap_or_else(|| counted(n, "benchmark"));
             let noun = match is_mixed(page.judged.record) {
                 true => Some("several quantities"),

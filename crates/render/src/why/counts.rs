@@ -3,7 +3,7 @@
 use crate::columns::{shorten, wide};
 use crate::table::cells;
 use crate::uncertain;
-use crate::why::words::{NAME_COLUMNS_MIN, NAME_IN_WORDS};
+use crate::why::words::{NAME_COLUMNS_MIN, NAME_IN_WORDS, arms};
 use measure::profile::breakdown::{Breakdown, FunctionPart};
 use measure::profile::saved::FunctionOrigin;
 use measure::profile::tallies::Tally;
@@ -19,10 +19,10 @@ const NONE: f64 = 0.5;
 
 /// A heading, and a row for each count; without counts only the heading.
 pub fn table(breakdown: &Breakdown, n_max: usize) -> Vec<Vec<String>> {
-    let arm = |at: usize| shorten(&breakdown.arms[at], 12);
+    let arms = arms(breakdown, 12);
     let heading = match breakdown.arms.len() {
         1 => cells(&["", "in a run"]),
-        _ => cells(&["", &arm(0), &arm(1), "change"]),
+        _ => cells(&["", &arms[0], &arms[1], "change"]),
     };
     // A sum is redundant if one function does it all.
     let is_sum_of_one = |sum: &Tally| {

@@ -10,7 +10,7 @@ mod words;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::columns::{one_line, shorten, wide, wrap};
+use crate::columns::{one_line, wide, wrap};
 use crate::conclusion::{Conclusion, Effect, FinalVerdict};
 use crate::document::DocumentBody;
 use crate::table::{cells, plain};
@@ -18,7 +18,7 @@ use crate::uncertain;
 use crate::units::{DisplayUnit, short_time};
 use crate::why::notes::notes;
 use crate::why::sentences::answer;
-use crate::why::words::{NAME_COLUMNS_MIN, is_python, label, name};
+use crate::why::words::{NAME_COLUMNS_MIN, arms, is_python, label, name};
 use analysis::RatioInterval;
 use analysis::verdict::Verdict;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
@@ -130,9 +130,9 @@ fn signed(unit: DisplayUnit, part: &TimePart) -> (String, Option<usize>) {
 
 /// A heading, and a row for each part of the difference.
 fn differences(breakdown: &Breakdown) -> Vec<Vec<String>> {
-    let arm = |at: usize| shorten(&breakdown.arms[at], 12);
+    let arms = arms(breakdown, 12);
     let heading = format!("change [{}]", unit(breakdown).name);
-    let heading = cells(&["", &arm(0), &arm(1), &heading, "points"]);
+    let heading = cells(&["", &arms[0], &arms[1], &heading, "points"]);
     let parts = rows(breakdown).into_iter().map(|(name, part)| difference(breakdown, name, part));
     std::iter::once(heading).chain(parts).collect()
 }

@@ -6,7 +6,7 @@ use crate::columns::{one_line, shorten};
 use crate::names::first_of;
 use crate::uncertain;
 use crate::units::{self, DisplayUnit};
-use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval};
+use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, arms, interval};
 use measure::profile::breakdown::{Breakdown, CountPart, FunctionPart, PartKind, TimePart};
 use measure::profile::matching::Guess;
 use measure::profile::saved::FunctionOrigin;
@@ -50,7 +50,7 @@ pub fn notes(breakdown: &Breakdown) -> Vec<String> {
         ));
     }
     if breakdown.arms.len() > 1 {
-        let old = shorten(&breakdown.arms[0], ARM_IN_WORDS);
+        let old = &arms(breakdown, ARM_IN_WORDS)[0];
         notes.push(format!("A point is one per cent of the time of {old} without other programs."));
     }
     notes.extend([0, 1].into_iter().filter_map(|arm| unseen_callers(breakdown, arm)));
@@ -107,7 +107,7 @@ fn unseen_callers(breakdown: &Breakdown, arm: usize) -> Option<String> {
         format!(
             "No sample of {} shows a call by {}. What is called runs there too, from elsewhere or from a frame that cannot be \
              seen, so with what they call these are more than what has changed.",
-            shorten(&breakdown.arms[arm], ARM_IN_WORDS),
+            arms(breakdown, ARM_IN_WORDS)[arm],
             listed(&names)
         )
     })
@@ -150,6 +150,7 @@ fn changed_count(count: &CountPart) -> String {
 
 fn guessed(breakdown: &Breakdown, guess: &Guess) -> String {
     let of = |name: &str| shorten(name, NAME_IN_WORDS);
+    let arms = arms(breakdown, ARM_IN_WORDS);
     match guess {
         Guess::Together { place, old, new } => format!(
             "{} count as one, because nothing tells which of them are the same: {} has {}, {} has {}.",
@@ -157,9 +158,9 @@ fn guessed(breakdown: &Breakdown, guess: &Guess) -> String {
                 Some(place) => format!("Functions of {}", of(place)),
                 None => "Other functions".into(),
             },
-            shorten(&breakdown.arms[0], ARM_IN_WORDS),
+            arms[0],
             listed(old),
-            shorten(&breakdown.arms[1], ARM_IN_WORDS),
+            arms[1],
             listed(new)
         ),
         Guess::Renamed { old, new, caller } => format!(
@@ -170,7 +171,7 @@ fn guessed(breakdown: &Breakdown, guess: &Guess) -> String {
         ),
         Guess::Part { function, arm, caller } => format!(
             "A guess: only {} has a function {}; in the other program its caller {} has its time, so both count as one.",
-            shorten(&breakdown.arms[*arm], ARM_IN_WORDS),
+            arms[*arm],
             of(function),
             of(caller)
         ),
@@ -223,6 +224,22 @@ mod tests {
         let cells = |name: &str| row(name).split("  ").filter(|it| !it.is_empty()).count();
         assert_eq!(cells("= wall time") + 1, cells("= time without"), "{text}");
         assert!(text.starts_with("On average "), "{text}");
+    }
+
+    #[test]
+    fn programs_that_differ_in_the_middle_have_two_names() {
+        let mut found = breakdown(&made_up(80, 8.0)).unwrap();
+        let path = |version: &str| {
+            format!("/home/somebody/.pyenv/versions/{version}/bin/python3 -m pyperformance")
+        };
+        found.arms = ["3.11.7", "3.12.1"].map(path).into();
+        let text = crate::why::text(&found);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for name in ["…3.11.7/bin/python3 -m pyperformance", "…3.12.1/bin/python3 -m pyperformance"]
+        {
+            assert!(text.contains(&format!(" {name} ")), "{text}");
+        }
+        assert!(text.contains("…3.11.7/…nce …3.12.1/…nce change"), "{text}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The answer of `why` in sentences.
 
-use crate::columns::{one_line, shorten};
+use crate::columns::one_line;
 use crate::uncertain;
 use crate::units::{DisplayUnit, counted};
 use crate::why::counts;
-use crate::why::words::{ARM_IN_WORDS, NAME_IN_WORDS, interval, is_python, label, located, name};
+use crate::why::words::{
+    ARM_IN_WORDS, NAME_IN_WORDS, arms, interval, is_python, label, located, name,
+};
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use measure::profile::saved::FunctionOrigin;
 use model::values::ValueUnit;
@@ -17,14 +19,14 @@ const MOST_OF_CHANGE: f64 = 0.8;
 
 /// One to three sentences.
 pub fn answer(breakdown: &Breakdown) -> Vec<String> {
-    if breakdown.arms.len() == 1 {
+    let arms = arms(breakdown, ARM_IN_WORDS);
+    let [before, after] = &arms[..] else {
         return vec![format!(
             "{}: means of {}.",
             one_line(&breakdown.arms[0]),
             counted(breakdown.n_blocks, "run")
         )];
-    }
-    let [before, after] = [0, 1].map(|arm| shorten(&breakdown.arms[arm], ARM_IN_WORDS));
+    };
     let clean = &breakdown.clean;
     let whole_ns = clean.means_ns[0];
     let pct = |ns: f64| 100.0 * ns / whole_ns;
@@ -117,8 +119,9 @@ fn in_words(breakdown: &Breakdown) -> Vec<&FunctionPart> {
 /// Further facts about a function that differs.
 fn reasons(breakdown: &Breakdown, part: &FunctionPart) -> Vec<String> {
     let name = name(part, NAME_IN_WORDS);
-    let lacks = part.missing_in.and_then(|arm| breakdown.arms.get(arm));
-    let lacks = lacks.map(|arm| format!("{} has no function {name}.", shorten(arm, ARM_IN_WORDS)));
+    let arms = arms(breakdown, ARM_IN_WORDS);
+    let lacks = part.missing_in.and_then(|arm| arms.get(arm));
+    let lacks = lacks.map(|arm| format!("{arm} has no function {name}."));
     let size = match part.code_bytes.as_slice() {
         &[before, after] if before != after && before.min(after) > 0 => {
             let word = if after > before { "larger" } else { "smaller" };

@@ -1,6 +1,7 @@
 //! Names and numbers in the sentences and the tables of `why`.
 
 use crate::columns::shorten;
+use crate::names::distinct;
 use crate::uncertain;
 use measure::profile::breakdown::{Breakdown, FunctionPart, PartKind, TimePart};
 use measure::profile::saved::FunctionOrigin;
@@ -10,6 +11,12 @@ pub const NAME_COLUMNS_MIN: usize = 20;
 /// Columns of names in sentences.
 pub const NAME_IN_WORDS: usize = 60;
 pub const ARM_IN_WORDS: usize = 40;
+
+/// The names of the programs, no two alike.
+pub fn arms(breakdown: &Breakdown, columns: usize) -> Vec<String> {
+    let arms: Vec<&str> = breakdown.arms.iter().map(String::as_str).collect();
+    distinct(&arms, columns)
+}
 
 /// A value and the ends of its interval, with the decimals that the interval allows.
 pub fn interval(value: f64, half_width: f64) -> [String; 3] {

@@ -268,6 +268,27 @@ fn notes_that_change_nothing_are_counted() {
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
 }
 
+/// Two interpreters of one script looked like one.
+#[test]
+fn programs_that_differ_in_the_middle_have_two_names() {
+    let path = |version: &str| format!("/root/.pyenv/versions/{version}/bin/python3 s.py");
+    let [old, new] = ["3.11.7", "3.12.1"].map(path);
+    let mut record = record(&[&old, &new, &old, &new]);
+    let benchmarks = ["one", "one", "two", "two"];
+    for (arm, benchmark) in record.header.plan.arms.iter_mut().zip(benchmarks) {
+        arm.benchmark = Some(benchmark.into());
+    }
+    let mut analysis = analysis(&record, &[1e6, 2e6, 1e6, 2e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
+    let mut second = analysis.comparisons[0].clone();
+    (second.arm, second.reference) = (3, 2);
+    analysis.comparisons.push(second);
+    let text = brief(&record, &analysis);
+    let expected = "…3.12.1/bin/python3 s.py against …3.11.7/bin/python3 s.py in 2 benchmarks";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("\nbenchmark  t0 of …3.11.7/….py  "), "{text}");
+}
+
 /// Cut in its middle, a note lost its "no".
 #[test]
 fn notes_are_whole_sentences() {
