@@ -13,6 +13,7 @@ use crate::conclusion::{
 };
 use crate::document::{self, DocumentBody};
 use crate::files::bound_word;
+use crate::names::distinct;
 use crate::quantity::QuantityWords;
 use crate::ratios::ratio_text;
 use crate::text::{comparison, no_test};
@@ -123,15 +124,21 @@ pub fn text(
 
 /// Appends the answer on one pair. Separate sessions have no verdict, so it is an estimate.
 fn answer(out: &mut String, pair: &ArmPair<'_>, new: &Record, styles: &Styles) {
-    let name = shorten(&new.header.plan.full_label(pair.new.arm), NAME_MAX);
+    let (full, label) = (new.header.plan.full_label(pair.new.arm), &*pair.new.label);
+    let other = pair.old.last().map(|old| &*old.label).filter(|old| *old != label);
+    let labels = other.map_or_else(|| vec![&*full], |old| vec![label, old]);
+    let names = distinct(&labels, NAME_MAX);
+    // The name of a benchmark does not tell two programs of it apart.
+    let is_benchmark = other.is_some() && full != label;
+    let of = if is_benchmark { format!("{}: ", shorten(&full, NAME_MAX)) } else { String::new() };
+    let name = of + &names[0];
     let text = match &pair.comparison.evidence {
         Evidence::Unpaired { ratio, .. } => {
             let ratio = ratio.of_values(pair.judgement.better);
             let times =
                 format!("{}{}", bound_word(bound(pair)), ratio_text(ratio.value, ratio.err));
             let sessions = if pair.old.len() > 1 { "the past sessions" } else { "the old session" };
-            let other = pair.old.last().filter(|old| old.label != pair.new.label);
-            let other = other.map(|old| format!("{} in ", shorten(&old.label, NAME_MAX)));
+            let other = names.get(1).map(|old| format!("{old} in "));
             if QuantityWords::of_arm(new, pair.new.arm).is_time() {
                 let of = other.as_deref().unwrap_or("in ");
                 format!(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::value::ValueRule;
-use crate::plan::workers::WorkerCode;
+use crate::plan::workers::{TIMEIT, WorkerCode};
 use host::Git;
 use model::harness::Harness;
 use model::values::{OutputTarget, ValueUnit};
@@ -141,6 +141,13 @@ impl Arm {
         let n_directories = self.directories.len().max(1);
         let at = block.unwrap_or(0) as usize % n_directories;
         self.directories.get(at).map(String::as_str)
+    }
+
+    /// The benchmark's name, unless the label says more: a program may have several benchmarks, but a statement is only
+    /// named by the user, and a function or an import has its name as the label.
+    pub(super) fn known_benchmark(&self) -> Option<&String> {
+        let is_named = self.source.is_none() || self.benchmark.as_deref() != Some(TIMEIT);
+        self.benchmark.as_ref().filter(|_| is_named && !self.argv.is_empty() && !self.is_revision)
     }
 
     pub fn label(&self) -> &str {

@@ -214,12 +214,13 @@ impl Plan {
         self.candidates().any(|(_, arm)| arm.label() != self.arms[self.reference].label())
     }
 
-    /// The name of an arm next to other benchmarks' arms. Where all benchmarks have one program, its name says nothing.
-    /// If the program or variant has the benchmark's name, as in imports, the name is written once.
+    /// The name of an arm next to other benchmarks' arms, also of other sessions. Where all benchmarks have one program,
+    /// its name says nothing. If the program or variant has the benchmark's name, as in imports, the name is written once.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         let suite = self.suite.as_ref().map(|suite| &suite.benchmark);
-        match arm.benchmark.as_ref().filter(|_| self.has_benchmarks()).or(suite) {
+        let alone = arm.known_benchmark().filter(|_| self.candidates().nth(1).is_none());
+        match arm.benchmark.as_ref().filter(|_| self.has_benchmarks()).or(suite).or(alone) {
             Some(benchmark) if !self.has_programs() => benchmark.clone(),
             Some(benchmark) if self.has_benchmarks() && benchmark != arm.label() => {
                 format!("{benchmark}: {}", arm.label())

@@ -51,6 +51,25 @@ fn a_benchmark_has_its_name() {
     assert!(text.contains("\nx\nold ") && text.contains("\ny\nold "), "{text}");
 }
 
+/// Two interpreters looked alike.
+#[test]
+fn two_programs_of_a_benchmark_have_their_names() {
+    let records = ["3.11.7", "3.12.1"].map(|version| {
+        let path = format!("/home/somebody/.pyenv/versions/{version}/bin/python3 -m pyperformance");
+        let mut record = record(&[&path]);
+        record.header.plan.arms[0].benchmark = Some("sort".into());
+        record
+    });
+    let arms = records.each_ref().map(|record| analysis(record, &[1e9]).arms);
+    let [old, new] = records.each_ref().map(|record| SessionRecord { record, neighbours: None });
+    let pairs = [pair(&records[1], &arms[0][0], &arms[1][0])];
+    let text = text(&[old], new, &pairs, &[], &Styles::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with("sort: …3.12.1/bin/python3 -m pyperformance took "), "{text}");
+    let expected = "as long as …3.11.7/bin/python3 -m pyperformance in the old session";
+    assert!(text.contains(expected), "{text}");
+}
+
 /// A ratio of limits is no estimate of either direction.
 #[test]
 fn the_ratio_of_a_limit_is_one() {

@@ -206,10 +206,13 @@ pub(super) fn names<'a>(plan: &'a Plan, arms: &'a [ArmSummary]) -> Vec<(String, 
         let named = |arm| joined(arm, |(name, value)| format!("{name}={value}"));
         return plan.arms.iter().map(|arm| (value(arm), named(arm))).collect();
     }
-    let is_alone = plan.candidates().count() == 1;
-    // A lone variant of a suite may have a name of ours.
-    let benchmark = plan.suite.as_ref().filter(|_| is_alone).map(|suite| &*suite.benchmark);
-    let label = |arm: &'a ArmSummary| benchmark.unwrap_or(&arm.label);
+    // Beside others, the label says which program it is. Alone, it does not say which of its benchmarks.
+    let candidates: Vec<usize> = plan.candidates().map(|(arm, _)| arm).collect();
+    let alone = match candidates[..] {
+        [only] => Some(plan.full_label(only)),
+        _ => None,
+    };
+    let label = |arm: &'a ArmSummary| alone.as_deref().unwrap_or(&arm.label);
     // The copy of the reference for the self-check has its label.
     let labels: Vec<&str> = arms.iter().filter(|arm| !arm.is_hidden).map(label).collect();
     let room = room_for_names(0, NAME_MIN);

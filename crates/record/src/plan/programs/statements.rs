@@ -2,13 +2,11 @@
 
 use anyhow::{Result, ensure};
 
-use crate::plan::workers::WorkerCode;
+use crate::plan::workers::{TIMEIT, WorkerCode};
 use crate::plan::{Arm, Role};
 use model::spec::workers::CodeOptions;
 
 pub const PYTHON: &str = "python3";
-/// The benchmark name of `timeit`: the standard library's module.
-const TIMEIT: &str = "timeit";
 
 /// The statements of `timeit`, each in each interpreter. Errors: an interpreter or a statement cannot be used, or there are
 /// too many names.

@@ -134,6 +134,25 @@ fn benchmarks_are_compared_with_their_own_reference() {
     assert_eq!(error, "no program has a benchmark \"e\"; they have a, b, c, d");
 }
 
+/// A script measures its benchmarks one after another, each in a session of its own.
+#[test]
+fn a_lone_benchmark_of_a_program_has_its_name() {
+    let label = |change: fn(&mut Plan)| {
+        let mut plan = fixture::record(&["./a"]).header.plan;
+        plan.arms[0].benchmark = Some("sort".into());
+        change(&mut plan);
+        plan.full_label(0)
+    };
+    assert_eq!(label(|_| ()), "sort");
+    // A function of a running program is the label.
+    assert_eq!(label(|plan| plan.arms[0].argv.clear()), "./a");
+    assert_eq!(label(|plan| plan.arms[0].is_revision = true), "./a");
+    let statement = |words: &[&str]| timeit(words).unwrap().full_label(0);
+    assert_eq!(statement(&["x"]), "x");
+    assert_eq!(statement(&["x", "--name", "sort"]), "sort");
+    assert_eq!(statement(&["x", "--vs", "y", "--name", "sort"]), "x");
+}
+
 /// "fib: only" would say no more than "fib".
 #[test]
 fn a_benchmark_is_named_with_its_program_where_there_are_several() {

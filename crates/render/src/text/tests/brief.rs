@@ -26,6 +26,19 @@ fn a_lone_variant_has_the_name_of_its_benchmark() {
     assert!(text.starts_with("hashing takes "), "{text}");
 }
 
+/// The program has others, each in a session of its own.
+#[test]
+fn a_lone_benchmark_of_a_program_has_its_name() {
+    let mut record = record(&["python3 s.py"]);
+    record.header.plan.arms[0].benchmark = Some("sort".into());
+    let mut analysis = analysis(&record, &[12.3e6]);
+    analysis.notes = vec![note(Finding::FailedRuns { arm: 0, n: 1, n_runs: 60 })];
+    let text = brief(&record, &analysis);
+    assert!(text.starts_with("sort takes "), "{text}");
+    assert!(text.contains("note: 1 of 60 runs of sort did not exit with 0"), "{text}");
+    assert!(show(&record, &analysis, None).contains("\npython3 s.py\n"));
+}
+
 /// Half of the slices took less than the mean of any process: a few slow ones are in each.
 #[test]
 fn a_time_above_the_median_of_its_slices_says_why() {
