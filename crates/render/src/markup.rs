@@ -135,15 +135,14 @@ impl MetricColumn<'_> {
 
 /// The metrics that the user named.
 fn metrics<'a>(record: &'a Record, analysis: &Analysis) -> Vec<MetricColumn<'a>> {
-    let chosen = &record.header.plan.metrics;
-    let default = default_metrics();
+    let plan = &record.header.plan;
+    let (chosen, default) = (&plan.metrics, default_metrics());
     let is_default = chosen.iter().map(|it| &it.name).eq(default.iter().map(|it| &it.name));
-    // An import's only metric is its values.
-    if is_default || record.header.imported.is_some() {
+    // An import's only metric is its values, and `timeit` and `bench` of workers have no --metrics.
+    if is_default || plan.workers.is_some() || record.header.imported.is_some() {
         return Vec::new();
     }
     let column = |choice: &'a MetricChoice| {
-        let plan = &record.header.plan;
         let has_own_units = choice.name == VALUE && has_several_value_units(plan);
         let arms: Vec<&ArmSummary> = results(analysis).collect();
         let unit = (!has_own_units).then(|| unit_of_metric(plan, &choice.name, &arms));
@@ -225,6 +224,7 @@ mod tests {
     use model::values::ValueUnit;
     use record::fixture::record;
     use record::plan::ValueRule;
+    use record::plan::workers::Workers;
 
     fn three(markup: Markup) -> String {
         let record = record(&["sleep 1", "a  `b` | c", "d"]);
@@ -270,6 +270,20 @@ mod tests {
             "{text}"
         );
         assert!(lines[2].ends_with("| 1.030 | 2048 |  |"), "{text}");
+    }
+
+    /// Workers have metrics of their own, of which slices lack the wall time.
+    #[test]
+    fn a_session_of_workers_has_no_metrics_that_the_user_named() {
+        let mut record = record(&["a"]);
+        let names = ["wall", "maxrss"].map(|name| MetricChoice { name: name.into(), unit: None });
+        record.header.plan.metrics = names.to_vec();
+        record.header.plan.workers = Some(Workers::default());
+        let mut analysis = analysis(&record, &[2e6]);
+        analysis.arms[0].metrics.retain(|metric| metric.name == "maxrss");
+        let judged = Judged { record: &record, analysis: &analysis, judgements: &[] };
+        let text = table(Markup::Markdown, judged);
+        assert!(text.starts_with("| Command | t0 [ms] |\n|:---|---:|\n| `a` | "), "{text}");
     }
 
     #[test]
