@@ -7,7 +7,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import PACKAGE_FOLDER  # noqa: E402
 from real import PROGRAM, RealCase  # noqa: E402
-from stillwell.pyperf_compat import BenchmarkSuite  # noqa: E402
+from stillwell.pyperf_compat import Benchmark, BenchmarkSuite, Run, report  # noqa: E402
 
 SHADOW = os.path.join(PACKAGE_FOLDER, "stillwell", "pyperf_compat", "shadow")
 SCRIPT = """
@@ -222,8 +222,16 @@ class PyperfScripts(RealCase):
         self.assertRegex(out, r"\Ax\+1: Mean ")
 
     def test_compare_to(self):
-        out, _ = self.run_python("-m", "pyperf", "timeit", "--compare-to", sys.executable, "--python-names=old:new", "-p2", "-n2", "-l9", "1+1")
-        self.assertRegex(out, r"Mean \+- std dev: \[old\] .* -> \[new\] .*: (\d+\.\d\dx (faster|slower)|no change)\n\Z")
+        # Two pairs of processes are too few for a verdict, whatever their means are.
+        for words in (["-p2", "-n2"], ["-p2", "--track-memory"]):
+            out, _ = self.run_python("-m", "pyperf", "timeit", "--compare-to", sys.executable, "--python-names=old:new", "-l9", "1+1", *words)
+            self.assertRegex(out, r"Mean \+- std dev: \[old\] .* -> \[new\] .*: no verdict \(-v says why\)\n\Z")
+
+    def test_a_comparison_has_the_verdict_of_the_session(self):
+        found = [Benchmark([Run([value], metadata={"name": "x"}, collect_metadata=False)]) for value in (1.0, 1.25)]
+        for verdict, ratio, expected in (("slower", 1.5, "1.50x slower"), ("faster", 0.5, "2.00x faster"), ("same", 1.01, "same"), ("undecided", 1.25, "undecided")):
+            text = report.comparison(found, ["old", "new"], {"verdict": verdict, "ratio": ratio, "no_test": None}, True)
+            self.assertEqual(text.splitlines()[-1], "x: Mean +- std dev: [old] 1.00 sec -> [new] 1.25 sec: " + expected)
 
     def test_commands_of_files(self):
         path = self.path("x.json")

@@ -46,6 +46,12 @@ def read(record: str, described: Dict[str, Any]) -> List[Benchmark]:
     ]
 
 
+def effect(record: str) -> Dict[str, Any]:
+    """The second arm against the first, as the session judges it (docs/json.md)."""
+    [found] = json.loads(binary.output_of(["show", "--json", record]))["conclusion"]["effects"]
+    return dict(found)
+
+
 def _completed(runs: Sequence[Run], processes: Sequence[Process], known: Dict[str, Any], is_command: bool) -> List[Run]:
     """The runs with all metadata. The file of a command's runs has wall times; here they are clean, as those of functions."""
     measured, here = iter(processes), facts.of_machine()

@@ -1,6 +1,6 @@
 """The lines that a script prints for its benchmarks."""
 import argparse
-from typing import List, Sequence
+from typing import Any, Dict, List, Sequence
 
 from . import values
 from .benchmark import Benchmark
@@ -58,12 +58,15 @@ def stats_lines(benchmark: Benchmark) -> List[str]:
     return ["%-8s %s" % (name + ":", text) for name, text in rows]
 
 
-def comparison(found: Sequence[Benchmark], names: Sequence[str], show_name: bool) -> str:
-    """The changed benchmark against the reference, by their means."""
+def comparison(found: Sequence[Benchmark], names: Sequence[str], effect: Dict[str, Any], show_name: bool) -> str:
+    """The changed benchmark against the reference. `effect` is the session's verdict: two means alone would call every noise a difference."""
     reference, changed = found
-    ratio = changed.mean() / reference.mean()
-    how = "no change" if ratio == 1 else "%.2fx %s" % (max(ratio, 1 / ratio), "slower" if ratio > 1 else "faster")
+    verdict = effect["verdict"]
+    if effect["no_test"]:
+        verdict = "no verdict (-v says why)"
+    elif verdict in ("faster", "slower"):
+        verdict = "%.2fx %s" % (max(effect["ratio"], 1 / effect["ratio"]), verdict)
     lines = ["%s: %s" % (name, value_of(one)) for name, one in zip(names, found)]
     name = "%s: " % changed.get_name() if show_name else ""
-    text = "%sMean +- std dev: [%s] %s -> [%s] %s: %s" % (name, names[0], value_of(reference), names[1], value_of(changed), how)
+    text = "%sMean +- std dev: [%s] %s -> [%s] %s: %s" % (name, names[0], value_of(reference), names[1], value_of(changed), verdict)
     return "\n".join(lines + ["", text])

@@ -116,7 +116,7 @@ class Runner(StillwellRunner):
         if args.tracemalloc:
             self.argparser.error("--tracemalloc is for Python code; of the command %r --track-memory is known" % name)
         words = ["run", "-N", "--command-name", name] + options.to_run_words(args, self._given)
-        [measured] = self._session(words, [shlex.join(benchmark.argv)], dict(self.metadata, **described), None)
+        [measured] = self._session(words, [shlex.join(benchmark.argv)], dict(self.metadata, **described), None, new_record_path())
         measured = from_record.of_commands(measured, args.values, self._given["loops"] or 1)
         return self._deliver(_with_peak(measured, args))
 
@@ -143,7 +143,8 @@ class Runner(StillwellRunner):
         for arm in names if len(names) > 1 else []:
             words += ["--command-name", arm]
         commands = [] if program is None else [shlex.join([python] + program) for python in pythons]
-        found = self._session(words, commands, described, (name, hooked, inner_loops))
+        path = new_record_path()
+        found = self._session(words, commands, described, (name, hooked, inner_loops), path)
         if args.debug_single_value or self._given["loops"]:
             found = [from_record.without_calibration(one) for one in found]
         if self._given["values"] is None:
@@ -151,7 +152,7 @@ class Runner(StillwellRunner):
         if args.track_memory or args.tracemalloc:
             found = [from_record.of_memory(one, args.warmups) for one in found]
         if len(found) > 1:
-            print(report.comparison(found, names, self._show_name))
+            print(report.comparison(found, names, from_record.effect(path), self._show_name))
         return self._deliver(found[-1])
 
     def _own_words(self, args: argparse.Namespace) -> List[str]:
@@ -179,9 +180,9 @@ class Runner(StillwellRunner):
             run = run.with_metadata(added)
         return self._deliver(Benchmark([run]))
 
-    def _session(self, words: List[str], commands: List[str], described: Dict[str, Any], function: Any) -> List[Benchmark]:
+    def _session(self, words: List[str], commands: List[str], described: Dict[str, Any], function: Any, path: str) -> List[Benchmark]:
         """Lets stillwell measure. There is one benchmark for each command; without commands, forks measure the function."""
-        args, path = self.parse_args(), new_record_path()
+        args = self.parse_args()
         if not commands:
             name, benchmark, inner_loops = function
             forks.measure([(name, benchmark, inner_loops)], words[1:], path)
