@@ -106,29 +106,31 @@ class Statement:
     """
 
     def __init__(self, sources, duplicate, namespace):
-        self.namespace, self.duplicate, self.parts, self.starts, self.is_async = namespace, duplicate, [], [], False
+        self.namespace, self.duplicate, self.parts, self.places, self.is_async = namespace, duplicate, [], {}, False
         # Each part has its own range of lines, which tells the part of an error. No part has a line of the template. From Python 3.13 on, the
         # compiler joins two instructions of the same line, so that the loop would differ from timeit's.
-        first_line = TEMPLATE.count("\n") + 5
         for part in PARTS:
+            first_line = TEMPLATE.count("\n") + 5 + len(self.places)
             source = sources.get(part, "")
             is_async, body = parse(source, "<%s>" % part, first_line)
             self.is_async |= is_async
             self.parts.append(body)
-            self.starts.append((part, first_line))
-            first_line += len(source.splitlines()) + 2
+            self.places.update((first_line + n, ("<%s>" % part, n + 1)) for n in range(len(source.splitlines()) + 1))
         self.make()
 
     def make(self):
-        text = TEMPLATE.format(kind="async def" if self.is_async else "def", loop=LOOP)
-        tree = compile(text, FILE, "exec", _ast.PyCF_ONLY_AST, True)
+        tree = compile(TEMPLATE.format(kind="async def" if self.is_async else "def", loop=LOOP), FILE, "exec", _ast.PyCF_ONLY_AST, True)
         setup, statement, teardown = self.parts
         lines = tree.body[0].body
         for block, place, body in ((lines, 6, teardown), (lines[3].body, -1, statement * self.duplicate), (lines, 0, setup)):
             if body:  # Else the string in its place does nothing, and takes no time.
                 block[place:place + 1 or None] = body
         found = {}
-        exec(compile(tree, FILE, "exec", 0, True), self.namespace, found)
+        try:
+            exec(compile(tree, FILE, "exec", 0, True), self.namespace, found)
+        except SyntaxError as error:  # A function cannot have what a part alone can, such as `import *`.
+            error.filename, error.lineno = self.places.get(error.lineno, (FILE, error.lineno))
+            raise
         self.inner = found["inner"]
 
     def measure(self, loops, wall, cpu):
@@ -140,11 +142,8 @@ class Statement:
         """` (PART, line N)` for a traceback through one of the parts, else an empty text."""
         while traceback is not None and traceback.tb_frame.f_code.co_filename != FILE:
             traceback = traceback.tb_next
-        if traceback is not None:
-            for part, first_line in reversed(self.starts):
-                if traceback.tb_lineno >= first_line:
-                    return " (<%s>, line %d)" % (part, traceback.tb_lineno - first_line + 1)
-        return ""
+        place = traceback and self.places.get(traceback.tb_lineno)
+        return " (%s, line %d)" % place if place else ""
 
 
 def parse(source, name, first_line):

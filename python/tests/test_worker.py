@@ -174,7 +174,11 @@ class WorkerTests:
         for part, text, line in (
             ("statement", "x = 1\ny = = 2", 2), ("setup", "x = )", 1), ("teardown", "if 1:\n  x\n y", 3), ("statement", "\n\nreturn 1", 3),
             ("statement", "break", 1), ("statement", "x\nyield 1", 2), ("statement", "  x", 1),
+            # The parts alone are right; the function of all parts is not.
+            ("statement", "\nfrom os import *", 2), ("setup", "from __future__ import division", 1), ("teardown", "x = 1\nglobal x", 2),
         ):
+            if "*" in text and int(self.hello.split("version=3.")[1].split(".")[0]) < 10:
+                continue  # These Pythons name the first line of the function.
             worker.source(part, text)
             answer = worker.ask("compile 1")
             self.assert_error(answer, ("SyntaxError", "IndentationError")[text in ("  x", "if 1:\n  x\n y")])
