@@ -84,6 +84,7 @@ def check(status: int, words: List[str], stderr: str = "", record: str = "") -> 
     if status == 0 or ("--fail-on" in words and status in VERDICT_STATUSES):
         return
     if status in INTERRUPTED_STATUSES:
-        raise KeyboardInterrupt("what was measured is in %s" % record if os.path.exists(record) else "")
+        # Without a finished run, the record has warm-ups at most.
+        raise KeyboardInterrupt("the record is %s" % record if os.path.exists(record) else "")
     how = "was ended by signal %d" % -status if status < 0 else "ended with status %d" % status
     raise Error("`stillwell %s …` %s; %s" % (words[0], how, stderr.strip() or "it has said above why"))

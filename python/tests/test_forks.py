@@ -132,7 +132,7 @@ class Forks(ScriptCase):
 
     def test_interrupt(self):
         _, err = self.run_python("-c", "import stillwell\nstillwell.timeit(list)", status=-2, FAKE_STATUS="130")
-        self.assertIn("KeyboardInterrupt: what was measured is in " + self.path("state/stillwell/"), err)
+        self.assertIn("KeyboardInterrupt: the record is " + self.path("state/stillwell/"), err)
 
     def test_runner_in_a_repl(self):
         text = ("import stillwell, sys\nr = stillwell.Runner()\nb = r.bench_func('a b', sorted, [2, 1])\nprint('n', b.get_nvalue())\n"

@@ -156,7 +156,7 @@ class Scripts(RealCase):
                 return len(records) > n_before and self.n_rows(records[-1]) > 2
 
             out, err, status = self.interrupted([sys.executable, path, "-p", "100000"], has_rows, to_group)
-            self.assertIn("KeyboardInterrupt: what was measured is in " + self.records()[-1], err)
+            self.assertIn("KeyboardInterrupt: the record is " + self.records()[-1], err)
             self.assertNotIn("not reached", out)
             self.assertEqual(status, -2)
             reason, n_rows = self.end_of(self.records()[-1])
@@ -295,7 +295,7 @@ class Forks(RealCase):
             path = self.write("fork-%s.py" % os.path.basename(self.folder), text)
             kept = self.path("kept.swell")
             out, _, status = self.interrupted([sys.executable, path], lambda: self.n_rows(kept) > 2, to_group)
-            self.assertEqual((out, status), ("GOT what was measured is in kept.swell\n", 0))
+            self.assertEqual((out, status), ("GOT the record is kept.swell\n", 0))
             self.assertEqual(self.end_of(kept)[0], "interrupted")
             self.assertEqual(self.processes_with(path), [])
             os.remove(kept)
