@@ -1,7 +1,7 @@
 """The options of a script with a `Runner`, with the names of pyperf. `stillwell bench` gets them and knows their meaning."""
 import argparse
 import sys
-from typing import List, Sequence
+from typing import Any, Callable, List, Sequence
 
 FLAGS = {
     "rigorous": "spend longer to get a narrower interval",
@@ -21,6 +21,8 @@ VERBS = {
     "-g": ("hist", "print the histogram, too"),
     "-t": ("stats", "print all statistics, too"),
 }
+# What `stillwell bench` would refuse in the names of its own options, the parser of a script refuses first.
+EXCLUSIVE = (("rigorous", "fast"), ("debug-single-value",), ("track-memory", "tracemalloc"))
 VALUES = {
     "processes": ("-p", "launches of each benchmark, each a fresh process"),
     "values": ("-n", "slices of each launch"),
@@ -38,18 +40,21 @@ NAMES = {"processes": "runs"}
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Benchmark")
-    for name, text in FLAGS.items():
-        parser.add_argument("--" + name, action="store_true", help=text)
+    for names in EXCLUSIVE:
+        flags = parser.add_mutually_exclusive_group()
+        for name in names:
+            flags.add_argument("--" + name, action="store_true", help=FLAGS[name])
+    flags = parser.add_mutually_exclusive_group()
     for short, (name, text) in SHORT_FLAGS.items():
-        parser.add_argument(short, "--" + name, action="store_true", help=text)
+        flags.add_argument(short, "--" + name, action="store_true", help=text)
     for short, (name, text) in VERBS.items():
         parser.add_argument(short, "--" + name, action="store_true", help=text)
     # Workers inherit the whole environment anyway. The option exists so that scripts that pass it still work.
     parser.add_argument("--copy-env", action="store_true", help=argparse.SUPPRESS)
+    kinds = {"processes": at_least(1, int), "values": at_least(1, int), "warmups": at_least(0, int), "loops": at_least(0, loops),
+             "min-time": at_least(0, float), "timeout": at_least(0, float)}
     for name, (short_name, text) in VALUES.items():
-        kind = loops if name == "loops" else {"processes": int, "values": int, "warmups": int, "min-time": float, "timeout": float}.get(name, str)
-        names = [short_name] if short_name else []
-        parser.add_argument(*names, "--" + name, type=kind, help=text)
+        parser.add_argument(*filter(None, [short_name]), "--" + name, type=kinds.get(name, str), help=text)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the results to a new file, as pyperf's JSON")
     parser.add_argument("--append", metavar="FILE", help="add the results to a file, as pyperf's JSON")
     add_threads_and_pythons(parser)
@@ -81,13 +86,21 @@ def for_threads(args: argparse.Namespace) -> List[str]:
     return words
 
 
+def at_least(least: float, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError("%s is not a number from %s on" % (text, least))
+        return value
+
+    parse.__name__ = kind.__name__  # argparse names it if the text is no number.
+    return parse
+
+
 def loops(text: str) -> int:
     """A number of loops, also as a power: `2^8`."""
     base, caret, exponent = text.partition("^")
-    number = int(base) ** int(exponent) if caret else int(base)
-    if number < 0:
-        raise ValueError
-    return number
+    return int(base) ** int(exponent) if caret else int(base)
 
 
 def _python_names(text: str) -> List[str]:

@@ -53,6 +53,7 @@ class Runner:
             self.args = self._read_words(args)
             self.args.worker = SCRIPT is not None
             output = self.args.output
+            self._check_folders()
             if os.getcwd() != FOLDER:
                 for name in ("output", "append"):
                     path = getattr(self.args, name)
@@ -60,6 +61,14 @@ class Runner:
             if output and os.path.exists(os.path.join(FOLDER, output)) and SCRIPT is None:
                 self.argparser.error("the file %s of -o exists; remove it, or use --append" % output)
         return self.args
+
+    def _check_folders(self) -> None:
+        """Refuses what could not be written after the measurement, in the words of the script's own options."""
+        for name in ("output", "append") if SCRIPT is None else ():
+            path = getattr(self.args, name)
+            folder = os.path.dirname(os.path.join(FOLDER, path or ""))
+            if path and not os.path.isdir(folder):
+                self.argparser.error("--%s %s: there is no directory %s" % (name, path, folder))
 
     def _read_words(self, args: Optional[Sequence[str]]) -> argparse.Namespace:
         return self.argparser.parse_args([] if args is None and _is_interactive() else args)

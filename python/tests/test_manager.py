@@ -45,12 +45,12 @@ class Manager(ScriptCase):
 
     def test_options_are_handed_on(self):
         path = self.write("bench.py", SMALL)
-        self.run_python(path, *"-p 5 -n 2 -w 0 -l 2^8 --min-time 0.05 --fast --rigorous -q -v --affinity 0-1 --inherit-environ A,B --timeout 3 "
+        self.run_python(path, *"-p 5 -n 2 -w 0 -l 2^8 --min-time 0.05 --fast -v --affinity 0-1 --inherit-environ A,B --timeout 3 "
                         "--append out.json --track-memory --copy-env".split())
         words = self.asked()[0]
         given = words[3:words.index("--record")]
-        # A number of processes leaves nothing to --fast and --rigorous, and the program refuses them together.
-        self.assertEqual(given, "--track-memory --verbose --quiet --runs 5 --values 2 --warmups 0 --loops 256 "
+        # A number of processes leaves nothing to --fast, and the program refuses them together.
+        self.assertEqual(given, "--track-memory --verbose --runs 5 --values 2 --warmups 0 --loops 256 "
                          "--min-time 0.05 --timeout 3 --affinity 0-1 --inherit-environ A,B --append out.json".split())
         self.assertIn("-p 5 -n 2", words[-1])
 
@@ -80,8 +80,18 @@ class Manager(ScriptCase):
 
     def test_wrong_options(self):
         path = self.write("bench.py", SMALL)
-        for words in (["-l", "-1"], ["-p", "x"], ["--python-names", "a"], ["--no-such"]):
-            self.run_python(path, *words, status=2)
+        folder = self.path("no such")
+        for words, message in (
+            (["-l", "-1"], "-l/--loops: -1 is not a number from 0 on"), (["-p", "x"], "-p/--processes: invalid int value: 'x'"),
+            (["-p", "0"], "-p/--processes: 0 is not a number from 1 on"), (["--min-time", "nan"], "--min-time: nan is not a number from 0 on"),
+            (["-q", "-v"], "-v/--verbose: not allowed with argument -q/--quiet"), (["--fast", "--rigorous"], "--rigorous: not allowed"),
+            (["-o", folder + "/a.json"], "--output %s/a.json: there is no directory %s" % (folder, folder)),
+            (["--append", "no such/a.json"], "--append no such/a.json: there is no directory %s" % folder),
+            (["--python-names", "a"], "--python-names: 'a' is not"), (["--no-such"], "--no-such"),
+        ):
+            _, err = self.run_python(path, *words, status=2)
+            self.assertIn(message, err)
+            self.assertNotIn("Traceback", err)
         self.assertEqual(self.asked(), [])
 
     def test_other_pythons(self):

@@ -205,6 +205,11 @@ class PyperfScripts(RealCase):
         _, err = self.run_python("-m", "pyperf", "timeit", "--hook", "perf_record", "--worker", "-l1", "1+1", PATH="", status=1)
         self.assertIn("the hook perf_record needs the program perf", err)
 
+    def test_a_missing_directory_is_found_before_measuring(self):
+        for option in ("-o", "--append"):
+            _, err = self.run_python(self.script, option, "no such/a.json", "--debug-single-value", status=2)
+            self.assertIn("a.json: there is no directory %s" % self.path("no such"), err)
+
     def test_an_unknown_hook_is_named(self):
         _, err = self.run_python(self.script, "--hook", "nothing", "--debug-single-value", status=2)
         self.assertIn("there is no hook 'nothing'", err)

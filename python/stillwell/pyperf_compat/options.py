@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable, Dict, List, Optional
 
 from ..benchmarks import python_has_jit
-from ..options import FLAGS, VERBS, add_threads_and_pythons, loops
+from ..options import FLAGS, VERBS, add_threads_and_pythons, at_least, loops
 from . import _hooks
 
 # Variables that processes inherit without --copy-env. STILLWELL is the program; with PYTHONPATH, processes find this package.
@@ -16,16 +16,6 @@ LOCALE = (
 # Processes and values of a benchmark, without and with a JIT.
 DEFAULTS, DEFAULTS_JIT = {"processes": 20, "values": 3}, {"processes": 6, "values": 10}
 MIN_TIME_S = 0.1
-
-
-def at_least(least: float, kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        value = kind(text)
-        if not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError("%s is below %s" % (text, least))
-        return value
-
-    return parse
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
