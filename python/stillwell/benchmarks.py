@@ -159,7 +159,7 @@ class TimeFunction(Prepared):
         self._prepare()
         _, args, keywords = self._given
         seconds: float = self.function(loops, *self._made, *args, **keywords)
-        if not 0 <= seconds < float("inf"):  # Also true for NaN.
+        if not (hasattr(seconds, "__float__") and 0 <= seconds < float("inf")):  # Also true for NaN, and for None of a forgotten `return`.
             raise ValueError("the function returned %r; it must return the seconds that %d loops took" % (seconds, loops))
         return seconds
 
