@@ -53,7 +53,7 @@ class Runner:
             self.args = self._read_words(args)
             self.args.worker = SCRIPT is not None
             output = self.args.output
-            self._check_folders()
+            self._check_files()
             if os.getcwd() != FOLDER:
                 for name in ("output", "append"):
                     path = getattr(self.args, name)
@@ -62,13 +62,20 @@ class Runner:
                 self.argparser.error("the file %s of -o exists; remove it, or use --append" % output)
         return self.args
 
-    def _check_folders(self) -> None:
+    def _check_files(self) -> None:
         """Refuses what could not be written after the measurement, in the words of the script's own options."""
         for name in ("output", "append") if SCRIPT is None else ():
             path = getattr(self.args, name)
             folder = os.path.dirname(os.path.join(FOLDER, path or ""))
             if path and not os.path.isdir(folder):
                 self.argparser.error("--%s %s: there is no directory %s" % (name, path, folder))
+            if name == "append" and path and os.path.isfile(os.path.join(FOLDER, path)):
+                from .pyperf_compat.suite import BenchmarkSuite
+
+                try:
+                    BenchmarkSuite.load(os.path.join(FOLDER, path))
+                except Exception as error:  # Such as a missing key of its JSON.
+                    self.argparser.error("--append %s: name a new file, or one of pyperf's: %s" % (path, error))
 
     def _read_words(self, args: Optional[Sequence[str]]) -> argparse.Namespace:
         return self.argparser.parse_args([] if args is None and _is_interactive() else args)

@@ -86,6 +86,7 @@ class Manager(ScriptCase):
             (["-p", "0"], "-p/--processes: 0 is not a number from 1 on"), (["--min-time", "nan"], "--min-time: nan is not a number from 0 on"),
             (["-q", "-v"], "-v/--verbose: not allowed with argument -q/--quiet"), (["--fast", "--rigorous"], "--rigorous: not allowed"),
             (["-o", folder + "/a.json"], "--output %s/a.json: there is no directory %s" % (folder, folder)),
+            (["--append", self.write("bad.json", "{}")], "bad.json: name a new file, or one of pyperf's: "),
             (["--append", "no such/a.json"], "--append no such/a.json: there is no directory %s" % folder),
             (["--python-names", "a"], "--python-names: 'a' is not"), (["--no-such"], "--no-such"),
         ):

@@ -69,7 +69,7 @@ class Runner(StillwellRunner):
             return self.args
         self.args = self._read_words(args)
         self._given = options.complete(self.args)
-        self._check_folders()
+        self._check_files()
         for name in ("output", "append", "profile"):
             path = getattr(self.args, name)
             setattr(self.args, name, path and os.path.join(FOLDER, path) if os.getcwd() != FOLDER else path)

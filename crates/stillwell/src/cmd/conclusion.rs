@@ -54,7 +54,10 @@ impl<'a> Presentation<'a> {
     pub fn check_exports(&self) -> Result<()> {
         let OutputOptions { record, json, exports, .. } = self.output;
         let append = self.pyperf.and_then(|pyperf| pyperf.append.as_deref());
-        append.map_or(Ok(()), |path| check_path("--append", path))?;
+        if let Some(path) = append {
+            check_path("--append", path)?;
+            exports::appended_to(path)?;
+        }
         let mut others = self.execution.map(files_of_commands).unwrap_or_default();
         others.extend(append.map(|path| ("--append", path)));
         exports::check(exports, *json, record.as_deref(), &others)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
-use formats::{Detail, FileFormat, ResultUnit, edit};
+use formats::{Detail, FileFormat, ResultUnit, Results, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_all, write_one};
@@ -182,20 +182,29 @@ fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<
     Ok(to.write_all(table.as_bytes())?)
 }
 
+/// The results in the file of `--append`. `None` for a new file, a FIFO or a device. Errors: the file is not pyperf's.
+pub fn appended_to(path: &Path) -> Result<Option<Results>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let input = InputOptions { format: Some(FileFormat::Pyperf), ..InputOptions::default() };
+    let opened = open::open(path, &input, Detail::Everything).with_context(|| {
+        format!("--append {}: name a new file, or one of pyperf's", path.display())
+    })?;
+    Ok(Some(opened.into_results()))
+}
+
 /// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of
 /// both. Errors: the file is not pyperf's, or a benchmark in both comes from two machines.
 pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
     let ours = of_record::results(&assessment.record);
-    let results = if path.exists() {
-        let input = InputOptions { format: Some(FileFormat::Pyperf), ..InputOptions::default() };
-        let mut results = open::open(path, &input, Detail::Everything)
-            .with_context(|| format!("--append {shown}"))?
-            .into_results();
-        edit::add(&mut results, ours).with_context(|| format!("--append {shown}"))?;
-        results
-    } else {
-        ours
+    let results = match appended_to(path)? {
+        Some(mut results) => {
+            edit::add(&mut results, ours).with_context(|| format!("--append {shown}"))?;
+            results
+        }
+        None => ours,
     };
     write_one(path, |mut to| pyperf::write(&mut to, &results))
         .with_context(|| format!("--append {shown}: cannot write"))
