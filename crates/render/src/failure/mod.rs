@@ -163,8 +163,8 @@ fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
             let status = if exit < 0 { 128 - exit } else { exit };
             format!("if that is right, `expect_exit = [{status}]` says so")
         }
-        (_, true) => "-i goes on without such runs".into(),
-        (_, false) => "-i goes on in spite of failures".into(),
+        (_, true) => "`stillwell run -i` goes on without such runs".into(),
+        (_, false) => "`stillwell run -i` goes on in spite of failures".into(),
     }
 }
 
