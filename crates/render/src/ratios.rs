@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn two_tiny_ratios_do_not_look_alike() {
         let shape = UnevenShape { floor: 3.2e-14, typical: 3.33e-14 };
-        let expected = "floor 0.0000000000000320 times, typical 0.0000000000000333 times";
+        let expected = "floor 3.20e-14 times, typical 3.33e-14 times";
         assert_eq!(shape_text(shape), format!("not a uniform speed-up: {expected}"));
     }
 
