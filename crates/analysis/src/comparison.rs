@@ -174,6 +174,12 @@ impl PairedTest {
         mean.lo > margin || mean.hi < -margin || parts.iter().any(|it| it.ln().abs() > margin)
     }
 
+    /// Whether the mean certainly has another ratio than the compared statistic.
+    pub fn has_other_mean(&self) -> bool {
+        let shown = self.net_ratio.unwrap_or(self.ratio).logs();
+        shown.intersect(self.mean_ratio.logs()).is_none()
+    }
+
     /// Takes a forecast back that rests on times which changed during the session. A hidden tail needs a fixed number of
     /// runs.
     pub(crate) fn withdraw_forecast(&mut self) {

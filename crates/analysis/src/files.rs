@@ -24,8 +24,8 @@ use record::Record;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FileCell {
-    /// t0, or the mean or median of all values, in the base unit. The error of a mean is the standard error over
-    /// launches, that of a median is the one of `stats`. Neither has one in a summary or a single launch.
+    /// t0, or the mean or median of all values, in the base unit. The error of a mean is its standard error over
+    /// launches. A median has the error that `stats` prints. A summary or a single launch has none.
     pub middle: UncertainValue,
     /// Whether `middle` is a t0 that is only an upper limit.
     pub is_upper_limit: bool,

@@ -29,8 +29,6 @@ pub struct NodePairs {
     pub reference: String,
     /// The task's plan; all tasks of a variant compare the same quantity by the same rule.
     pub plan: Arc<Plan>,
-    /// Whether the times include the shell or another control.
-    pub has_control: bool,
     pub slots: Slots,
 }
 
@@ -220,8 +218,8 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
         n_pairs: nodes_found.iter().map(|node| node.n_pairs).sum(),
         evidence: PoolEvidence::None { because: tested.because() },
         nodes: nodes_found,
+        has_control: first.plan.control.is_some(),
         plan: first.plan,
-        has_control: first.has_control,
     };
     (line, tested)
 }

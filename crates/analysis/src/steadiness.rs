@@ -131,7 +131,7 @@ pub fn check_record(record: &Record) -> RecordCheck {
         arms.map(move |it| ArmCheck { arm: it.arm + first, ..it })
     });
     let arms = each.map(|it| ArmCheck { label: plan.full_label(it.arm), ..it }).collect();
-    // Nothing of a run's time is the cause of a value.
+    // These metrics explain times, not values, memory or counts.
     let has_times = sessions(record).iter().any(|(_, session)| {
         let plan = &session.header.plan;
         plan.arms.iter().any(|arm| compares_time(plan, arm))

@@ -42,8 +42,8 @@ impl ScratchDirectory {
     /// be made.
     pub fn new_in(place: &Path) -> io::Result<Self> {
         static CLEANED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-        // A program in search of benchmarks does not recognize the name. The id is in it because machines may share
-        // the place and not the locks.
+        // Programs that look for signs of a benchmark do not recognize the name. It has the boot id, because machines
+        // may share the place but not the locks.
         let boot_id = Host::new("/").boot_id();
         let prefix = format!("run-{}-", boot_id.get(..BOOT_ID_DIGITS).unwrap_or_default());
         let made = Self::locked(place, &prefix)?;
@@ -57,6 +57,7 @@ impl ScratchDirectory {
     fn locked(place: &Path, prefix: &str) -> io::Result<Self> {
         loop {
             let mut builder = Builder::new();
+            // A build may run as another user, who has to find the compilers in it.
             builder.prefix(prefix).permissions(Permissions::from_mode(0o755));
             let directory = builder.tempdir_in(place)?;
             let path = directory.path();

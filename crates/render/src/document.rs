@@ -100,7 +100,8 @@ impl ErrorObject {
         Self { code: ErrorCode::Interrupted, message, exit_code: exit_code::INTERRUPTED }
     }
 
-    /// What ended a session early, and an output that could not be written, whose exit code is the program's.
+    /// The early end of a session, with an output that could not be written. If there is one, its exit code is the
+    /// program's.
     pub fn with_unwritten(early: Option<Self>, unwritten: Option<&anyhow::Error>) -> Option<Self> {
         let Some(error) = unwritten else { return early };
         let (code, message) = (ErrorCode::of(error), in_words(error));

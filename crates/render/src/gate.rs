@@ -52,7 +52,9 @@ pub fn lines(judged: Judged<'_>, ceilings: &[CeilingAnswer], fail_on: FailOn, co
 fn early_end(judged: Judged<'_>, answer: GateAnswer, code: u8) -> Option<&'static str> {
     let is_suite = !judged.record.parts.is_empty();
     match judged.analysis.end {
-        _ if code == exit_code::INTERRUPTED => Some("the session was interrupted"),
+        end if code == exit_code::INTERRUPTED || end == Some(EndReason::Interrupted) => {
+            Some("the session was interrupted")
+        }
         Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
         Some(EndReason::Failed | EndReason::TimedOut) if is_suite => {
             (answer != GateAnswer::Fail).then_some("a benchmark fails")
@@ -246,6 +248,7 @@ mod tests {
         let said = line(1.0, EndReason::Failed, 2);
         assert_eq!(said, "gate: not decided: a benchmark fails, exit code 2");
         let said = line(1.05, EndReason::Interrupted, 130);
+        assert!(line(1.05, EndReason::Interrupted, 2).contains("was interrupted"));
         assert_eq!(said, "gate: not decided: the session was interrupted, exit code 130");
     }
 

@@ -81,11 +81,10 @@ fn error(result: &GateResult<'_>) -> Option<ErrorObject> {
         exit_code::INTERRUPTED => ErrorCode::Interrupted,
         _ => return None,
     };
-    let message = match (result.error, result.early_end()) {
-        (Some(why), _) => why.to_owned(),
-        (None, Some(why)) => format!("{why}; standard error says more"),
-        (None, None) => result.failing.join("; "),
-    };
+    let message = result.early_end().map_or_else(
+        || result.failing.join("; "),
+        |why| format!("{why}; standard error says more"),
+    );
     Some(ErrorObject { code, message, exit_code: result.code })
 }
 

@@ -51,7 +51,7 @@ pub struct GateResult<'a> {
     /// Programs that differ only in the build's directory or number, or in parts that are not loaded.
     #[serde(rename = "same_but_for_build")]
     pub same_loaded: &'a [String],
-    /// Why the gate could not begin, as a wrong command line or a failed build.
+    /// Why the gate could not begin, such as a wrong command line or a failed build.
     #[serde(skip)]
     pub error: Option<&'a str>,
     /// Programs and benchmarks of the new build alone.

@@ -47,7 +47,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         }
         Finding::LeftBehind { .. } | Finding::Outlived { .. } => survivors(finding, plan),
         Finding::MemoryFloor { arm, floor_kib } => format!(
-            "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
+            "peak memory of {} is not above our launcher's ({floor_kib} KiB); its own may be lower",
             command(plan, *arm)
         ),
         Finding::CountersDisagree { arm, time, instructions } => {

@@ -19,7 +19,6 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         arm: "new".into(),
         reference: "base".into(),
         plan: Arc::new(plan),
-        has_control: false,
         slots,
     }
 }

@@ -188,8 +188,8 @@ impl SliceRunner<'_> {
     }
 }
 
-/// Whether the answer took far longer than the time in it. `first_ns`: the same of the first slice, which has the setup
-/// of a slice too, but only one loop.
+/// Whether the answer took far longer than the time in it. `first_ns`: the untimed part of the first slice, which has
+/// the setup of a slice too, but only one loop.
 fn is_untimed(slice: &Slice, first_ns: u64) -> bool {
     let loops_ns = slice.untimed_ns().saturating_sub(first_ns.saturating_mul(2));
     loops_ns > UNTIMED_NS.max(slice.wall_ns.saturating_mul(UNTIMED_MULTIPLE))

@@ -33,7 +33,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Its time without waits for a CPU.
+    /// The time of the loops without waits for a CPU.
     pub fn busy_ns(&self) -> f64 {
         let waited_ns = self.run_queue_wait_ns.unwrap_or(0);
         self.wall_ns.saturating_sub(waited_ns).max(self.cpu_ns.min(self.wall_ns)) as f64

@@ -143,8 +143,8 @@ impl Arm {
         self.directories.get(at).map(String::as_str)
     }
 
-    /// The benchmark's name, unless the label says more: a program may have several benchmarks, but a statement is only
-    /// named by the user, and a function or an import has its name as the label.
+    /// The benchmark's name, for a label. None if the label already has it (functions, imports), for revisions, and for a
+    /// statement that the user has not named.
     pub(super) fn known_benchmark(&self) -> Option<&String> {
         let is_named = self.source.is_none() || self.benchmark.as_deref() != Some(TIMEIT);
         self.benchmark.as_ref().filter(|_| is_named && !self.argv.is_empty() && !self.is_revision)

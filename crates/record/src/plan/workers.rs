@@ -70,7 +70,7 @@ pub(super) fn run_spec(
 }
 
 /// The benchmark name of `timeit` unless the user gives another: the standard library's module.
-pub const TIMEIT: &str = "timeit";
+pub(super) const TIMEIT: &str = "timeit";
 
 /// Code to send to a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

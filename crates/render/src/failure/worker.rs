@@ -26,8 +26,8 @@ pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audienc
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
 }
 
-/// As [`explain`], for an arm of this name. If the interpreter of a statement ends before the worker's first line, it is
-/// not Python, is too old, or refused its arguments.
+/// Like [`explain`], with a remedy if the interpreter of a statement ends before the worker's first line: it is not
+/// Python, is too old, or refused its arguments.
 pub fn explain_arm(
     name: &str,
     arm: &Arm,
@@ -41,8 +41,8 @@ pub fn explain_arm(
         {
             let (interpreter, how) = (arm.argv.join(" "), exit_in_words(exit));
             format!(
-                "{name}: the interpreter {interpreter:?} {how} before it could run it; check that it is Python 3.6 or \
-                 later and knows its arguments; {kept}{}",
+                "{name}: the interpreter {interpreter:?} {how} before it ran the statement; check that it is Python \
+                 3.6 or later and knows its arguments; {kept}{}",
                 end_of(&failure.output_tail)
             )
         }
@@ -222,8 +222,8 @@ mod tests {
             let failure = WorkerFailure { request, what, output_tail: OutputTail::default() };
             explain_arm("statement 1", &arm, "no run", &failure, Audience::Workers)
         };
-        let expected = "statement 1: the interpreter \"sh -Q\" exited with 2 before it could run it; check that it is \
-                        Python 3.6 or later and knows its arguments; no run";
+        let expected = "statement 1: the interpreter \"sh -Q\" exited with 2 before it ran the statement; check that it \
+                        is Python 3.6 or later and knows its arguments; no run";
         assert_eq!(said(None, FailureCause::NotAWorker { exit: 2 }), expected);
         assert_eq!(said(None, FailureCause::Died { exit: Some(2) }), expected);
         // The statement itself, and a signal from outside.

@@ -14,7 +14,7 @@ use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
 use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt};
-use model::values::{Better, Clock};
+use model::values::{Better, Clock, Estimand};
 use record::plan::Plan;
 
 /// Columns of a name in a sentence about several commands.
@@ -154,11 +154,8 @@ fn decided(
     if judgement.within_margin {
         return format!("{text}, less than the {} that counts as the same", margin(plan.policy));
     }
-    let mean = paired.mean_ratio;
-    let is_other = judgement.mean_hi.is_some()
-        && judgement.interval.is_some_and(|it| it.logs().intersect(mean.logs()).is_none());
-    if is_other {
-        let times = times_text(mean.of_values(judgement.better).ratio);
+    if plan.policy.estimand == Estimand::Adaptive && paired.has_other_mean() {
+        let times = times_text(paired.mean_ratio.of_values(judgement.better).ratio);
         return format!("{text}; {} it {}", quantity.on_average(), quantity.times(&times));
     }
     text

@@ -359,7 +359,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
                 .into()
         }
         NoTest::MemoryFloor => {
-            "peak memory is not above that of our launcher; a program's own may be lower".into()
+            "peak memory is not above our launcher's; the program's own may be lower".into()
         }
     }
 }

@@ -207,9 +207,9 @@ pub(super) fn names<'a>(plan: &'a Plan, arms: &'a [ArmSummary]) -> Vec<(String, 
         return plan.arms.iter().map(|arm| (value(arm), named(arm))).collect();
     }
     // Beside others, the label says which program it is. Alone, it does not say which of its benchmarks.
-    let candidates: Vec<usize> = plan.candidates().map(|(arm, _)| arm).collect();
-    let alone = match candidates[..] {
-        [only] => Some(plan.full_label(only)),
+    let mut candidates = plan.candidates();
+    let alone = match (candidates.next(), candidates.next()) {
+        (Some((only, _)), None) => Some(plan.full_label(only)),
         _ => None,
     };
     let label = |arm: &'a ArmSummary| alone.as_deref().unwrap_or(&arm.label);

@@ -16,7 +16,8 @@ use stats::multiplicity::benjamini_hochberg;
 
 /// Smallest significance level. A smaller one needs too many random orders.
 pub const ALPHA_MIN: f64 = 1e-5;
-/// Up to so many results after a spell, its two ends are two changes. `--last 10` sees each change as long.
+/// The two ends of a spell are two changes until more results than this follow it. So `--last 10` sees its end as long as
+/// any change.
 const BACK_MAX: usize = 10;
 
 #[derive(Clone, Copy, Debug)]

@@ -32,8 +32,8 @@ const TRIES: u32 = 3000;
 pub(super) enum HistoryLine {
     /// A record, which replaces an earlier one of the same number.
     Record(StoredRecord),
-    /// Results that a record lacked, because an earlier `add` took only some of its benchmarks; or that replace those of
-    /// the same name, because the user gave another revision.
+    /// Results that a record lacked, because an earlier `add` took only some of its benchmarks. They also replace results
+    /// of the same name: the user gave another revision.
     More { record: i64, results: Vec<BenchmarkResult> },
     /// The commits of one search, which replace the result of earlier searches with the same ends.
     Culprits(Vec<StoredCulprit>),

@@ -56,7 +56,7 @@ impl HistoryStore {
     /// Opens an existing history. Read access to the file is enough. Errors: the file does not exist; or see
     /// [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
-        // What keeps it from being seen is said when it is opened.
+        // If the file cannot be examined, opening it says why.
         ensure!(
             path.try_exists().unwrap_or(true),
             "there is no history at {}; `stillwell history add RECORD…` makes one, --db FILE names another",
@@ -226,7 +226,7 @@ fn cannot_use(path: &Path) -> String {
     format!("cannot use {} as a history", path.display())
 }
 
-/// What is one result in a record, but for programs of several revisions.
+/// Identifies a result in a record, except among several revisions of one program.
 fn name(it: &BenchmarkResult) -> (&str, &str, &str, bool) {
     (&it.benchmark, &it.arm, &it.unit, it.better().is_lower())
 }

@@ -57,9 +57,9 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     let commits = &pool.manifest.commits;
     check(&record, expected, listed, commits)
         .with_context(|| format!("{}", record.path.display()))?;
-    let plan = Arc::new(record.header.plan.clone());
     let walls = Walls::of(&record);
-    let node = node_name(record.header.facts.host.clone());
+    let node = node_name(record.header.facts.host);
+    let plan = Arc::new(record.header.plan);
     let piece = |arm: usize| {
         let reference = plan.reference_of(arm);
         NodePairs {
@@ -68,7 +68,6 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
             arm: plan.arms[arm].label().to_owned(),
             reference: plan.arms[reference].label().to_owned(),
             plan: Arc::clone(&plan),
-            has_control: plan.control.is_some(),
             slots: walls.slots(reference, arm),
         }
     };

@@ -1,6 +1,7 @@
 //! The ways in which a level moves.
 
-/// Shortest spell that is tried. A few disturbed sessions close together are none. Two steps may be a shorter one.
+/// Shortest spell that is tried: a few disturbed sessions close together are no spell. Two steps that
+/// undo each other may be a shorter one.
 const SPELL_MIN: usize = 10;
 /// Shortest drift. A change within fewer sessions is a step.
 const DRIFT_MIN: usize = 16;

@@ -62,7 +62,8 @@ mod tests {
 
     const N_PAIRS: usize = 120;
 
-    /// A test with these looks, and its pairs. `time` is that of an arm's run in a block.
+    /// A test with these looks, and its pairs. `time` gives the time of an arm's run
+    /// in a block.
     fn session(
         points: &[InterimPoint],
         seed: u64,

@@ -212,11 +212,11 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     // Equal times have no best split. Any split will do, because all have the same medians.
     let (before, after) = xs.split_at(scan.at.max(1));
     let change = SortedSample::new(after)?.median() - SortedSample::new(before)?.median();
-    let sorted = SortedSample::new(&xs)?;
+    let sorted = SortedSample::new(times)?;
     let modes = Modes {
-        dip: dip(&SortedSample::new(&logs_without_ties(times))?),
+        dip: dip(&SortedSample::new(&logs_without_ties(sorted.as_slice()))?),
         limit: limits.dip,
-        spread: sorted.quantile(0.95) - sorted.quantile(0.05),
+        spread: (sorted.quantile(0.95) / sorted.quantile(0.05)).ln(),
     };
     Ok(Stability {
         independence: von_neumann(&xs).ok(),
@@ -229,10 +229,8 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
 
 /// Sorted logs of the times. Equal times are spread evenly over the clock's resolution: each tick of
 /// a coarse clock would be a mode.
-fn logs_without_ties(times: &[f64]) -> Vec<f64> {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let tick = resolution(&sorted);
+fn logs_without_ties(sorted: &[f64]) -> Vec<f64> {
+    let tick = resolution(sorted);
     let ties = sorted.chunk_by(|a, b| a == b);
     ties.flat_map(|ties| {
         let shift = move |i: usize| tick * ((i as f64 + 0.5) / ties.len() as f64 - 0.5);

@@ -152,7 +152,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
     } else {
         None
     };
-    let conclude = |unwritten: Option<&Error>| -> Result<u8> {
+    let conclude = || -> Result<u8> {
         printed?;
         let of_results = exit_code_of(end.reason, has_runs, &assessment, fail_on)?;
         let code = if unwritten.is_some() { exit_code::ERROR } else { of_results };
@@ -173,13 +173,13 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
         if output.json {
             let early = error_of(end, of_results, message.as_deref());
-            let error = ErrorObject::with_unwritten(early, unwritten);
+            let error = ErrorObject::with_unwritten(early, unwritten.as_ref());
             assessment.print_document(error.as_ref())?;
         }
         message.into_iter().chain(about_rights).for_each(terminal::say);
         Ok(code)
     };
-    let concluded = conclude(unwritten.as_ref()).with_context(kept);
+    let concluded = conclude().with_context(kept);
     end_with(unwritten, concluded)
 }
 

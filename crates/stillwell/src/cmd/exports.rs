@@ -8,7 +8,9 @@ use clap::ValueEnum as _;
 use formats::{Detail, FileFormat, ResultUnit, Results, edit};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::output_file::{NamedFile, check_distinct, check_path, named, write_all, write_one};
+use crate::cmd::output_file::{
+    NamedFile, check_distinct, check_path, named, write_all, write_option,
+};
 use crate::cmd::{open, report};
 use analysis::convert::of_record;
 use host::terminal;
@@ -101,11 +103,11 @@ pub fn by_suffix(options: &SessionOptions) -> Result<SessionOptions> {
 
 /// Writes all requested exports.
 pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
-    write_all(wanted(options)?.into_iter().map(|(option, path, export)| {
-        let shown = path.display();
-        write_one(path, |to| export(assessment, to))
-            .with_context(|| format!("{option} {shown}: cannot write"))
-    }))
+    write_all(
+        wanted(options)?
+            .into_iter()
+            .map(|(option, path, export)| write_option(option, path, |to| export(assessment, to))),
+    )
 }
 
 /// The writer of a format only for sessions.
@@ -206,6 +208,5 @@ pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
         }
         None => ours,
     };
-    write_one(path, |mut to| pyperf::write(&mut to, &results))
-        .with_context(|| format!("--append {shown}: cannot write"))
+    write_option("--append", path, |mut to| pyperf::write(&mut to, &results))
 }

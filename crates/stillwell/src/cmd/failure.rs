@@ -33,7 +33,8 @@ impl std::error::Error for InDocument {
     }
 }
 
-/// The end of a verb that has shown its results, in a document with the unwritten output. That error comes last.
+/// Ends a verb that has shown its results and named the unwritten output in its document. The error of the output comes
+/// last.
 pub fn end_with<T>(unwritten: Option<Error>, shown: Result<T>) -> Result<T> {
     match (unwritten, shown) {
         (None, shown) => shown,

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, bail, ensure};
 use formats::Detail;
 
 use crate::cmd::failure::end_with;
 use crate::cmd::open::records;
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::output_file::{check_path, write_option};
 use crate::cmd::print::{bar, print};
 use analysis::ledger::record_ledger;
 use analysis::{Disturbance, Neighbours, other_quantity};
@@ -94,24 +94,24 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     // A signal ends the program while it waits for the reader of a FIFO.
     drop(interrupt);
     result.report.gaps = Audience::Machine.gaps(result.report.gaps);
-    let unwritten = raw.and_then(|path| {
-        let written = write_one(path, |to| write_raw(to, &result));
-        written.with_context(|| format!("--raw {}: cannot write", path.display())).err()
-    });
-    if verb.json {
+    let unwritten =
+        raw.and_then(|path| write_option("--raw", path, |to| write_raw(to, &result)).err());
+    let shown = if verb.json {
         let conclusion = shown::machine_conclusion(&result.report);
-        let message = "interrupted: the numbers are those of the time before".to_owned();
+        let message = "interrupted: the numbers are from the time before".to_owned();
         let error = result.was_interrupted.then(|| ErrorObject::interrupted(message));
         let error = ErrorObject::with_unwritten(error, unwritten.as_ref());
-        document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())?;
-    } else if !is_raw_shown {
+        document::write(&mut terminal::data(), &result.report, conclusion, error.as_ref())
+            .map_err(Error::from)
+    } else if is_raw_shown {
+        Ok(())
+    } else {
         let depth = Depth::of(verb.verbose);
-        print(&shown::report(&result.report, depth, &Styles::colored()))?;
-    }
+        print(&shown::report(&result.report, depth, &Styles::colored()))
+    };
     let is_whole = !result.was_interrupted;
     let code = if is_whole { exit_code::SUCCESS } else { exit_code::INTERRUPTED };
-    // The report is shown even if the raw data cannot be written.
-    end_with(unwritten, Ok(code))
+    end_with(unwritten, shown.map(|()| code))
 }
 
 /// The named CPUs, or all that this process may use.

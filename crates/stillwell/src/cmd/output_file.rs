@@ -92,6 +92,15 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
     write_plain(path, export)
 }
 
+/// [`write_one`] for the file of an option, which an error names.
+pub fn write_option(
+    option: &str,
+    path: &Path,
+    export: impl Fn(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    write_one(path, export).with_context(|| format!("{option} {}: cannot write", path.display()))
+}
+
 /// The first error of several outputs; the others are said. One that fails does not prevent the rest.
 pub fn write_all(written: impl IntoIterator<Item = Result<()>>) -> Result<()> {
     let mut errors = written.into_iter().filter_map(Result::err);

@@ -10,7 +10,7 @@ fn endless(bench: &Bench, before: &str) -> (Running, Process) {
     endless_in(bench, bench, before, "")
 }
 
-/// The same with the builds in another directory, and with more keys of the build.
+/// [`endless`] with its builds in another directory and with more keys of the build.
 fn endless_in(bench: &Bench, cache: &Bench, before: &str, keys: &str) -> (Running, Process) {
     let at = bench.path("").display().to_string();
     let build =

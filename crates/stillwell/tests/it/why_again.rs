@@ -95,7 +95,7 @@ fn after_a_verdict_run_says_which_function_it_is() {
     let (of_run, of_why) =
         verdict.split_once("\nwhy: runs both again with samples, for 2.00 s\n").unwrap();
     assert!(of_run.contains("t0 × ratio") && of_why.starts_with("On average "), "{}", ran.stdout);
-    // Its own runs decide the verdict.
+    // The verdict comes from the runs before the samples.
     let record = bench.stillwell(&["show", "--json"]).ends_with(0);
     assert!(record.stdout.contains("./new"), "{}", record.stdout);
     let ran = bench.stillwell(&["run", "-r", "10", "--why=2s", "./old", "./old"]).ends_with(0);

@@ -139,7 +139,7 @@ fn an_answer_without_a_test_says_so() {
                     needs 8 complete pairs of runs; there are 5";
     assert_eq!(answer_to(untested), expected);
     assert!(answer_to(too_few()).starts_with("no verdict on new against old: a verdict at 99 %"));
-    // Its budget may be used up: the look of a suspect waits for the time that it gets later.
+    // The budget may be used up: a suspect's first look can come in a later visit.
     let answer = answer_to(Evidence::None { because: NoTest::NoLook { have: 13 } });
     let expected = "the session ended before its first look; there are 13 complete pairs of runs";
     assert!(answer.ends_with(expected), "{answer}");

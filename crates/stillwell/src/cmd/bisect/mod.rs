@@ -14,7 +14,7 @@ use anyhow::{Context as _, Error, Result, bail, ensure};
 
 use crate::cmd::commits::Place;
 use crate::cmd::failure::end_with;
-use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::output_file::{check_path, write_option};
 use crate::cmd::print::print;
 use crate::cmd::rights;
 use crate::cmd::step_directory::{
@@ -163,8 +163,7 @@ fn search_to_end(verb: &BisectVerb, mut state: BisectState) -> Result<u8> {
         let page = |to: &mut dyn std::io::Write| {
             page::write_page(to, &search, beginning.clone(), &steps, quantity(verb))
         };
-        let written = write_one(&report, page);
-        written.with_context(|| format!("--report {}: cannot write", report.display())).err()
+        write_option("--report", &report, page).err()
     });
     let shown = show(verb, &state, &search, unwritten.as_ref());
     let is_found = !search.outcome().culprits.is_empty();

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 use tempfile::NamedTempFile;
 
 use crate::cmd::conclusion::{Presentation, files_of_commands, finish};
@@ -160,14 +160,17 @@ fn show(profile: &Profile, verb: &WhyVerb, error: Option<ErrorObject>) -> Result
         write(path, |to| html::write(to, &found, &graph))
     });
     let unwritten = write_all(stacks.into_iter().chain(report)).err();
-    if verb.json {
+    let shown = if verb.json {
         let conclusion = page::conclusion(&found);
         let error = ErrorObject::with_unwritten(error, unwritten.as_ref());
-        document::write(&mut terminal::data(), &found, conclusion, error.as_ref())?;
-    } else if verb.style != Some(Style::None) {
-        print(&page::text(&found))?;
-    }
-    end_with(unwritten, Ok(()))
+        document::write(&mut terminal::data(), &found, conclusion, error.as_ref())
+            .map_err(Error::from)
+    } else if verb.style == Some(Style::None) {
+        Ok(())
+    } else {
+        print(&page::text(&found))
+    };
+    end_with(unwritten, shown)
 }
 
 fn write(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {

@@ -192,10 +192,7 @@ impl BuildTree<'_> {
 
 /// Puts wrappers of the compilers into a build's `PATH`. They are removed when the result is dropped.
 fn wrap_compilers(command: &mut Command, number: u32, path: &Path) -> Result<ScratchDirectory> {
-    // The build may run as another user, who has to find the compilers.
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     let compilers = ScratchDirectory::new().with_context(no_temporary)?;
-    fs::set_permissions(compilers.path(), readable).with_context(no_temporary)?;
     let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
     command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
     let links = path.join(LINKS);
