@@ -166,12 +166,12 @@ pub struct PairedTest {
 }
 
 impl PairedTest {
-    /// Whether the mean, the floor or the typical time certainly differs by more than `margin`, a log ratio, whatever
-    /// the compared statistic says.
-    pub(crate) fn is_larger_elsewhere(&self, margin: f64) -> bool {
-        let mean = self.mean_ratio.logs();
+    /// Whether the mean certainly differs by less than `margin`, a log ratio, and the floor and the typical time do,
+    /// whatever the compared statistic says.
+    pub(crate) fn is_small_everywhere(&self, margin: f64) -> bool {
         let parts = self.shape.map_or([1.0; 2], |shape| [shape.floor, shape.typical]);
-        mean.lo > margin || mean.hi < -margin || parts.iter().any(|it| it.ln().abs() > margin)
+        let is_small = |part: &f64| part.ln().abs() < margin;
+        self.mean_ratio.logs().is_within(margin) && parts.iter().all(is_small)
     }
 
     /// Whether the mean certainly has another ratio than the compared statistic.

@@ -91,7 +91,7 @@ fn judge_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
     };
     // A user who asks for one part of the distribution does not ask for the others.
     let asks_for_all = policy.estimand == Estimand::Adaptive;
-    let is_small = is_within && !(asks_for_all && paired.is_larger_elsewhere(margin));
+    let is_small = is_within && (!asks_for_all || paired.is_small_everywhere(margin));
     let within_margin = paired.decision == PairedDecision::Different && is_small;
     let mean_hi = asks_for_all.then_some(paired.mean_ratio.hi);
     Judgement { verdict, within_margin, interval: Some(shown), mean_hi, ..undecided(policy) }

@@ -37,7 +37,7 @@ pub(super) fn tail(paired: &PairedTest, quantity: QuantityWords) -> String {
     format!("a {slow} tail of {} of the runs", percent(paired.hidden_tail))
 }
 
-/// `: 10 % of the runs take 3 times as long`.
+/// `: 10 % more of the runs take 3 times as long`, than of the other arm's.
 pub(super) fn slow_text(slow: Option<SlowRuns>, quantity: QuantityWords) -> String {
     let slow = slow.filter(|_| quantity.is_time());
     let Some(SlowRuns { is_candidate, share, factor }) = slow else { return String::new() };
@@ -46,7 +46,7 @@ pub(super) fn slow_text(slow: Option<SlowRuns>, quantity: QuantityWords) -> Stri
         2.0.. => format!("{} times as long", uncertain::significant(factor, 2)),
         _ => format!("{} longer", percent(factor - 1.0)),
     };
-    format!(": {} of the runs {whose}take {longer}", percent(share))
+    format!(": {} more of the runs {whose}take {longer}", percent(share))
 }
 
 /// The ratio of the mean times, if it says more than the ratio of the verdict.

@@ -259,19 +259,33 @@ pub(crate) struct Estimate {
     pub(crate) selected: ObservedStatistic,
 }
 
+/// The result of [`invert`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AcceptedRatios {
+    pub(crate) estimate: Estimate,
+    pub(crate) interval: Interval,
+    /// Whether an earlier look rejects the estimate.
+    pub(crate) is_contradicted: bool,
+}
+
 /// The log ratios around an estimate that the test over these looks accepts at `level`.
+///
+/// `found` is the last look's test of 0 and estimate. If that look alone rejects the estimate, no
+/// ratio fits all of the distribution: between two modes or ticks of a clock, each statistic has its
+/// own. Estimate and interval are then those of the statistic that tested 0.
 ///
 /// The interval contains 0 if and only if `is_zero_inside`. If an earlier look rejects the estimate,
 /// because the ratio moved or that look erred, only the last look counts, with the error that was
-/// left for it. The second value says so. `tolerance` is the error of the ends.
+/// left for it. The second value says so. `tolerance` is the
+/// error of the ends.
 pub(crate) fn invert(
     looks: &[JointLook],
     statistics: &'static [Statistic],
-    estimate: Estimate,
+    (at_zero, estimate): (&RatioTest, Estimate),
     is_zero_inside: bool,
     level: f64,
     tolerance: f64,
-) -> (Interval, bool) {
+) -> AcceptedRatios {
     let accepts_by = |looks: &[JointLook], theta: f64| {
         let mut test = JointTest::new(statistics, theta);
         // Where no labelling may cross yet, nothing has to be evaluated.
@@ -284,11 +298,15 @@ pub(crate) fn invert(
     let spent_before = looks.len().checked_sub(2).map_or(0.0, |at| looks[at].spent);
     last.iter_mut().for_each(|look| look.spent -= spent_before);
     let is_accepted = accepts_by(looks, estimate.theta);
-    let is_contradicted = !is_accepted && looks.len() > 1 && accepts_by(&last, estimate.theta);
+    if !is_accepted && statistics.len() > 1 && !accepts_by(&last, estimate.theta) {
+        let selected = at_zero.selected;
+        let alone = (at_zero, Estimate { theta: selected.t, selected });
+        return invert(looks, selected.statistic.alone(), alone, is_zero_inside, level, tolerance);
+    }
     let looks = if is_accepted { looks } else { &last };
     let step = estimate.selected.q90;
     let interval = search::interval(estimate.theta, step, is_zero_inside, tolerance, |theta| {
         accepts_by(looks, theta)
     });
-    (interval, is_contradicted)
+    AcceptedRatios { estimate, interval, is_contradicted: !is_accepted && spent_before > 0.0 }
 }

@@ -29,7 +29,7 @@ pub(crate) use search::interval as accepted_interval;
 pub use statistic::Statistic;
 pub use tail::{SlowRuns, TailTest};
 
-pub(crate) use joint::{Estimate, JointLook, JointTest, invert};
+pub(crate) use joint::{AcceptedRatios, Estimate, JointLook, JointTest, invert};
 pub(crate) use linear::LabelledSum;
 pub(crate) use tail::coin_p;
 
@@ -238,7 +238,9 @@ impl Pairs {
         let (test, estimate) = self.compared(orbit, statistics)?;
         let look = JointLook::single(self.clone(), orbit.clone());
         let is_zero_inside = test.p > alpha;
-        let (interval, _) = invert(&[look], statistics, estimate, is_zero_inside, alpha, tolerance);
+        let found = (&test, estimate);
+        let AcceptedRatios { estimate, interval, .. } =
+            invert(&[look], statistics, found, is_zero_inside, alpha, tolerance);
         let (theta, statistic) = (estimate.theta, estimate.selected.statistic);
         Ok(PairedComparison { test, theta, statistic, interval, alpha })
     }

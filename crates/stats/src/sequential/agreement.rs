@@ -54,6 +54,7 @@ impl SequentialTest {
 
 #[cfg(test)]
 mod tests {
+    use crate::interval::Interval;
     use crate::prng::Stream;
     use crate::relabel::{Estimand, Pairs};
     use crate::sequential::{Conclusion, SequentialDesign, SequentialTest};
@@ -128,6 +129,32 @@ mod tests {
             n_rejected_by_the_floor += usize::from(test.rejects_margin(1.0) && !is_inside);
         }
         assert!(n_rejected_by_the_floor > 0, "no case where the floor rejects the margin");
+    }
+
+    /// A coarse clock: most of the new arm's times equal the reference's, and some are a tick longer. The
+    /// typical time and the floor are the same, so no single ratio fits; the geometric mean differs.
+    #[test]
+    fn among_ticks_of_a_clock_the_ratio_has_the_direction_of_the_test() {
+        let mut n_different = 0;
+        for seed in 0..20 {
+            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
+            let (test, pairs) =
+                session(
+                    &one_look,
+                    seed,
+                    |stream, is_new, _| {
+                        if is_new && stream.unit() < 0.28 { 11.0 } else { 10.0 }
+                    },
+                );
+            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
+            assert!(is_consistent(&found), "{seed}: {found:?}");
+            if test.is_different(1.0) {
+                n_different += 1;
+                let Interval { lo, hi } = found.interval;
+                assert!(found.last.theta > 0.001 && lo > 0.0 && hi > lo + 0.001, "{found:?}");
+            }
+        }
+        assert!(n_different > 10, "{n_different}");
     }
 
     /// A core that changes its speed for one of the arms, or a benchmark that settles late.

@@ -24,7 +24,8 @@ use theta_tests::{ThetaTests, warmup_pairs};
 use crate::interval::Interval;
 use crate::invalid::Invalid;
 use crate::relabel::{
-    Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic, TailTest, invert,
+    AcceptedRatios, Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic,
+    invert,
 };
 use crate::spending::{InterimPoint, Look, Spending};
 use crate::verdict::{IntervalVerdict, z};
@@ -109,8 +110,6 @@ pub struct Conclusion {
     pub mean: (f64, Interval),
     /// How many times as many pairs show a slow tail as in independent runs: [`clustering`].
     pub clustering: f64,
-    /// The new arm's share of the slowest runs.
-    pub tail: TailTest,
     /// The runs in which one arm is slower.
     pub slow_runs: Option<SlowRuns>,
 }
@@ -320,7 +319,6 @@ impl SequentialTest {
             n_warmup: conclusion.n_warmup,
             shape: view.pairs.shape(&view.orbit)?,
             clustering: self.slow_clustering(&raw),
-            tail: raw.tail(conclusion.comparison.theta),
             slow_runs: raw.slow_runs(),
             doubt: last.doubt.filter(|_| self.is_inside(share) && !self.is_different(share)),
             verdict,
@@ -361,8 +359,9 @@ impl SequentialTest {
             None => tests.fresh(0.0, &views).crossing(level).is_none(),
         };
         let tolerance = TOLERANCE.0.max(TOLERANCE.1 * estimate.selected.q90);
-        let (interval, is_contradicted) =
-            invert(&views, tests.statistics(), estimate, is_zero_inside, level, tolerance);
+        let found = (&test, estimate);
+        let AcceptedRatios { estimate, interval, is_contradicted } =
+            invert(&views, tests.statistics(), found, is_zero_inside, level, tolerance);
         let look = self.looks[self.looks.len() - 1];
         let n_warmup =
             warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));

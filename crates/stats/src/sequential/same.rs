@@ -104,12 +104,6 @@ impl SequentialTest {
     pub(super) fn doubt(&mut self, pairs: &Pairs) -> Result<Option<SameDoubt>, Invalid> {
         let view = self.last_view(pairs)?;
         let shape = view.pairs.shape(&view.orbit)?;
-        if is_uneven(&shape, self.design.margin) {
-            return Ok(Some(SameDoubt::Uneven));
-        }
-        if matches!(self.design.estimand, Estimand::Typical | Estimand::Floor) {
-            return Ok(None);
-        }
         let pairs = pairs.first(self.n_pairs_seen())?;
         let seen = pairs.skip(warmup_pairs(&pairs, 1))?;
         let (level, margin) = (self.level(1.0), self.design.margin);
@@ -119,9 +113,18 @@ impl SequentialTest {
             if is_different && at_zero.last().is_some_and(|mean| mean.t.abs() > margin) {
                 return Ok(Some(SameDoubt::MeanDiffers));
             }
-            if seen.tail(shape.typical).p <= level {
-                return Ok(Some(SameDoubt::TailDiffers));
-            }
+        }
+        if is_uneven(&shape, margin) {
+            return Ok(Some(SameDoubt::Uneven));
+        }
+        if matches!(self.design.estimand, Estimand::Typical | Estimand::Floor) {
+            return Ok(None);
+        }
+        // Beside two modes, the typical ratio alone can be off by more than a mode is wide, and put all
+        // slow runs of one arm below those of the other.
+        let ratios = [0.0, shape.floor, shape.typical];
+        if self.is_tail_of_interest() && ratios.iter().all(|&at| seen.tail(at).p <= level) {
+            return Ok(Some(SameDoubt::TailDiffers));
         }
         let independent = hidden_tail_pairs(self.design.spending.alpha, SAME_TAIL);
         if self.n_pairs_seen() < independent {

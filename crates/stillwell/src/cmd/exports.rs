@@ -190,9 +190,8 @@ pub fn appended_to(path: &Path) -> Result<Option<Results>> {
         return Ok(None);
     }
     let input = InputOptions { format: Some(FileFormat::Pyperf), ..InputOptions::default() };
-    let opened = open::open(path, &input, Detail::Everything).with_context(|| {
-        format!("--append {}: name a new file, or one of pyperf's", path.display())
-    })?;
+    let opened = open::open(path, &input, Detail::Everything)
+        .context("--append: name a new file, or one of pyperf's")?;
     Ok(Some(opened.into_results()))
 }
 

@@ -150,7 +150,7 @@ fn a_file_that_nothing_can_be_appended_to_is_refused_at_once() {
     let bench = Bench::new();
     bench.write("bad.json", "{}");
     let ran = bench.stillwell(&["timeit", "--append", "bad.json", "pass"]).ends_with(2);
-    let why = "--append bad.json: name a new file, or one of pyperf's: as pyperf: missing field";
+    let why = "--append: name a new file, or one of pyperf's: bad.json: as pyperf: missing field";
     let ran = ran.says(&[why]);
     assert!(!ran.stderr.contains("the runs are in"), "it was measured first: {}", ran.stderr);
 }

@@ -156,7 +156,7 @@ fn an_answer_with_a_doubt_names_the_slower_command() {
         ..paired(1.001, 0.995, 1.008)
     };
     let expected = "cannot call new and old the same yet: within 1 % they are, but on average new takes 1.21 times \
-                    as long: 10 % of the runs take 3.0 times as long";
+                    as long: 10 % more of the runs take 3.0 times as long";
     assert_eq!(answer_to(Evidence::Paired(doubted)), expected);
 }
 
