@@ -239,6 +239,7 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
     let ranking = &page.ranking;
     let labels: Vec<&str> = ranking.order.iter().map(|&arm| &*page.names[arm]).collect();
     let mut short = distinct(&labels, NAME_IN_LIST_MAX);
+    let on_average = slower_on_average(page, &short).unwrap_or_default();
     let n_close = ranking.close.len();
     short.truncate(n_close + 1);
     let than = ranking.factors.map(|(lo, hi)| {
@@ -253,13 +254,45 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
     let than = page.quantity.best(&than, n_arms - 1 - n_close);
     let first = short.remove(0);
     let close = match short.pop() {
-        None => return format!("{first} is the {best}: {than}"),
+        None => return format!("{first} is the {best}: {than}{on_average}"),
         Some(_) if n_close >= NAMES_MAX => format!("{n_close} more"),
         Some(last) if short.is_empty() => last,
         Some(last) => format!("{} and {last}", short.join(", ")),
     };
     // The factor belongs to the first alone.
-    format!("{first} may be the {best}: {than}; {close} cannot be told apart from it{hint}")
+    format!(
+        "{first} may be the {best}: {than}; {close} cannot be told apart from it{on_average}{hint}"
+    )
+}
+
+/// The mean of the first against the lowest one, if another arm certainly has a lower mean. `names` are in the order of
+/// the ranking.
+fn slower_on_average(page: &SummaryContext<'_>, names: &[String]) -> Option<String> {
+    let (plan, order, quantity) = (page.plan, &page.ranking.order, page.quantity);
+    if plan.policy.estimand != Estimand::Adaptive {
+        return None;
+    }
+    let mean = |arm: usize| {
+        if arm == plan.reference {
+            return Some(RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 });
+        }
+        let found = page.analysis.comparisons.iter().find(|found| found.arm == arm)?;
+        found.evidence.test().ok().map(|paired| paired.mean_ratio)
+    };
+    let first = mean(*order.first()?)?;
+    let means = order.iter().zip(names).filter_map(|(&arm, name)| Some((mean(arm)?, name)));
+    let (lowest, name) = means.min_by(|(one, _), (other, _)| one.hi.total_cmp(&other.hi))?;
+    // Both are relative to the reference, as in the ranking.
+    let ratio = RatioInterval {
+        ratio: first.ratio / lowest.ratio,
+        lo: first.lo / lowest.hi,
+        hi: first.hi / lowest.lo,
+    };
+    if ratio.lo <= 1.0 || ratio.ends().contains(&None) {
+        return None;
+    }
+    let range = quantity.range(names.first()?, name, ratio.of_values(plan.policy.better));
+    Some(format!("; {} {range}", quantity.on_average()))
 }
 
 /// The words of `to_decide` for the open comparison that needs the most pairs; empty if none is open.

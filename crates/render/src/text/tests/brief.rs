@@ -192,6 +192,25 @@ fn several_commands_are_ranked_and_the_fastest_is_named() {
     assert_eq!(first_line(same), "all 6 are the same within 1 % of zstd -1 f");
 }
 
+/// The fastest runs decide, but its other runs are slow more often.
+#[test]
+fn the_fastest_may_be_slower_on_average() {
+    let record = record(&["a", "b", "c"]);
+    let answer = |mean_ratio: RatioInterval| {
+        let mut analysis = analysis(&record, &[1e6, 1.02e6, 0.97e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(1.02, 1.01, 1.03)));
+        let other_mean = PairedTest { mean_ratio, ..paired(0.97, 0.96, 0.98) };
+        compare(&mut analysis, 2, Evidence::Paired(other_mean));
+        brief(&record, &analysis).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let fastest = "c is the fastest: 1.03 to 1.05 times as fast as the others";
+    let slower = answer(RatioInterval { ratio: 1.15, lo: 1.08, hi: 1.23 });
+    let expected = format!("{fastest}; on average c takes 1.080 to 1.230 times as long as a ");
+    assert!(slower.starts_with(&expected), "{slower}");
+    let open = answer(RatioInterval { ratio: 1.05, lo: 0.99, hi: 1.11 });
+    assert!(open.starts_with(fastest) && !open.contains("on average"), "{open}");
+}
+
 /// Times have a phrase after the colon, other quantities a clause with its own subject.
 #[test]
 fn the_best_of_a_quantity_may_be_one_of_two() {
