@@ -181,12 +181,15 @@ impl<'a> RecordLooks<'a> {
         let mean_ratio = RatioInterval::clamped(conclusion.mean.0, conclusion.mean.1);
         let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
         let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
+        let shape = Some(conclusion.shape).filter(|shape| is_uneven(shape, margin));
         let n_to_decide = match conclusion.doubt {
             Some(stats::sequential::SameDoubt::HiddenTail) => {
                 let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
                 Some((independent * conclusion.clustering).ceil() as usize)
             }
             Some(_) => None,
+            // With two ratios, more pairs change the ratio, not only its interval.
+            None if shape.is_some() => None,
             None => {
                 stats::verdict::pairs_to_decide(n_pairs, interval, conclusion.last.theta, margin)
             }
@@ -216,8 +219,9 @@ impl<'a> RecordLooks<'a> {
             is_contradicted: conclusion.is_contradicted,
             repeats: false,
             is_unsteady: false,
-            shape: Some(conclusion.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
-                UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
+            shape: shape.map(|shape| UnevenShape {
+                floor: shape.floor.exp(),
+                typical: shape.typical.exp(),
             }),
         })
     }

@@ -49,12 +49,20 @@ impl IntervalVerdict {
     }
 }
 
+/// Largest forecast ÷ the pairs that it rests on. The interval of few pairs may end at other modes of the times.
+const FORECAST_MAX: f64 = 200.0;
+
+/// Smallest distance of the estimate from an end of a forecast's interval, as a share of the interval. The other end is
+/// at another mode then.
+const APART_MIN: f64 = 0.1;
+
 /// Number of pairs that would decide: `ceil(n w^2)`, more than `n`, where `w` is what the interval must shrink by.
 ///
 /// There are two ways to a decision about the estimate `theta`, and the shorter counts. The end beyond 0 comes back to it
 /// (different): `w` is the distance from `theta` to that end ÷ the distance to 0. Or both ends come within the margin `r`
 /// (the same): `w` is the larger of `(hi - theta) / (r - theta)` and `(theta - lo) / (r + theta)`. Widths shrink as
-/// `1 / sqrt(n)`. `None` if neither is possible.
+/// `1 / sqrt(n)`. `None` if neither is possible. The law does not hold for times of several modes, so it is also `None` if
+/// the number is above `200 n`, or `theta` is nearer to an end than a tenth of the interval.
 ///
 /// ```
 /// use stillwell_stats::{Interval, verdict::pairs_to_decide};
@@ -62,15 +70,22 @@ impl IntervalVerdict {
 /// assert_eq!(pairs_to_decide(50, interval, 0.0, 0.01), Some(200));
 /// let skewed = Interval { lo: -0.004, hi: 0.056 };
 /// assert_eq!(pairs_to_decide(50, skewed, 0.016, 0.01), Some(79)); // different at 1.6 %
+/// let far = Interval { lo: -0.29, hi: 0.43 };
+/// assert_eq!(pairs_to_decide(12, far, 0.0, 0.01), None); // 22188
+/// let one_sided = Interval { lo: -0.004, hi: 0.33 };
+/// assert_eq!(pairs_to_decide(12, one_sided, 0.02, 0.01), None);
 /// ```
 pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) -> Option<usize> {
     let (above, below) = (interval.hi - theta, theta - interval.lo);
+    if above.min(below) < APART_MIN * (interval.hi - interval.lo) {
+        return None;
+    }
     let different = if theta < 0.0 { above / -theta } else { below / theta };
     let same = (above / (margin - theta)).max(below / (margin + theta));
     let is_inside = theta.abs() < margin;
     let shrinking = if is_inside { different.min(same) } else { different };
-    let pairs = (n as f64 * shrinking.powi(2)).ceil();
-    pairs.is_finite().then_some((pairs as usize).max(n + 1))
+    let times = shrinking.powi(2);
+    (times <= FORECAST_MAX).then(|| ((n as f64 * times).ceil() as usize).max(n + 1))
 }
 
 /// Smallest log ratio that `n` pairs like these detect with 80 % power: `h (z + 0.8416) / z`, where

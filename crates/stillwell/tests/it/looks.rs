@@ -11,11 +11,27 @@ fn noisy(ratio: f64, seed: u64) -> String {
     (0..997).map(time).collect::<Vec<_>>().join(" ")
 }
 
+/// Times around 10 ms, of which this share is 1.55 times as long.
+fn two_speeds(share: f64, seed: u64) -> String {
+    let mut stream = stats::Stream::new(seed);
+    let time = |_| {
+        let fast = 10.0 + 0.04 * stream.unit();
+        let factor = if stream.unit() < share { 1.55 } else { 1.0 };
+        format!("{:.6}ms", factor * fast)
+    };
+    (0..997).map(time).collect::<Vec<_>>().join(" ")
+}
+
 /// Plays commands that take these multiples of the first one's time.
 fn play(bench: &Bench, ratios: &[f64], options: &[&str]) -> Ran {
     let lines: Vec<String> = (1..).zip(ratios).map(|(seed, ratio)| noisy(*ratio, seed)).collect();
+    play_times(bench, &lines, options)
+}
+
+/// Plays commands with these times.
+fn play_times(bench: &Bench, lines: &[String], options: &[&str]) -> Ran {
     bench.write("script", &lines.join("\n"));
-    let names: Vec<String> = (1..=ratios.len()).map(|arm| format!("./c{arm}")).collect();
+    let names: Vec<String> = (1..=lines.len()).map(|arm| format!("./c{arm}")).collect();
     let commands: Vec<&str> = names.iter().map(String::as_str).collect();
     let fixed = ["--script", "script", "--host-root", ".", "--seed", "7", "-w", "0", "--json"];
     bench.run(&[fixed.as_slice(), options, &commands].concat())
@@ -95,6 +111,18 @@ fn the_budget_ends_what_is_not_decided() {
     let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0);
     let words: Vec<&str> = shown.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("blocks would decide (--budget"), "{}", shown.stdout);
+}
+
+/// The interval ends just beyond 1, and stays there.
+#[test]
+fn two_ratios_forecast_nothing() {
+    let bench = Bench::new();
+    let lines = [(0.2, 7), (0.55, 8)].map(|(share, seed)| two_speeds(share, seed));
+    let found = document(&play_times(&bench, &lines, &["--runs", "41"]));
+    assert_eq!(verdicts(&found), ["undecided"]);
+    let paired = paired(&found);
+    assert!(paired["doubt"].is_null() && !paired["shape"].is_null(), "{paired}");
+    assert!(paired["to_decide"].is_null(), "{paired}");
 }
 
 #[test]
