@@ -104,7 +104,8 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     }
     out.push('\n');
     if is_far_from_table(page, arm, t0) {
-        out.push_str("   (of its runs alone; above, the reference's t0 × ratio)\n");
+        let what = format!("(of its runs alone; above, the reference's {location} × ratio)");
+        wrap(out, "   ", INDENT, &what);
     }
 }
 
