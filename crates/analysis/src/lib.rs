@@ -48,6 +48,7 @@ pub mod suite;
 mod summary;
 mod times;
 pub mod trial;
+mod unsteady;
 pub mod verdict;
 pub mod walls;
 pub mod watch;

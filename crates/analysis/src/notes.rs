@@ -7,8 +7,8 @@ use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
 use crate::quiet::PROBES_MIN;
 use crate::sliced::notes_on_slices;
-use crate::steadiness;
 use crate::summary::ArmSummary;
+use crate::unsteady::{notes_on_times, warmups};
 use host::priority::{NICE, REAL_TIME};
 use model::values::metric::Metric;
 use model::values::{Order, read_cpu_list};
@@ -39,7 +39,7 @@ pub fn notes(
         let probed = neighbours.filter(|it| it.n_probes >= n_probes_min);
         notes.extend(probed.and_then(on_the_core));
         notes.extend(load(record));
-        notes.extend(warmups(record, comparisons));
+        notes.extend(warmups(record, comparisons, &mut []));
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         return notes;
     }
@@ -69,8 +69,7 @@ pub fn notes(
     notes.extend(floors(arms));
     notes.extend(lone_runs(arms));
     notes.extend(too_short(arms));
-    notes.extend(warmups(record, comparisons));
-    notes.extend(unstable(record));
+    notes.extend(notes_on_times(record, comparisons));
     notes.retain(|note| note.weight >= SHARE_MIN);
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     notes
@@ -303,25 +302,6 @@ fn too_short(arms: &[ArmSummary]) -> impl Iterator<Item = Note> {
     short.filter_map(|arm| {
         Some(Note { finding: Finding::TooShort { arm: arm.arm, t0: arm.net?.t0? }, weight: 1.0 })
     })
-}
-
-fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
-    let tests = comparisons.iter().filter_map(|comparison| comparison.evidence.test().ok());
-    let n_blocks =
-        tests.map(|paired| paired.n_warmup_pairs).max().filter(|&n_blocks| n_blocks >= 2)?;
-    let n_warmups = (!record.header.plan.in_slices).then_some(n_blocks + 1);
-    Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
-}
-
-/// The weight is below every cause, because unsteady times explain nothing.
-fn unstable(record: &Record) -> Vec<Note> {
-    let unstable = steadiness::unstable_candidates(record).into_iter();
-    unstable
-        .map(|(arm, flags, slow_start)| {
-            let n_warmups = slow_start.map(|unstable| unstable.n_warmups);
-            Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -113,6 +113,13 @@ impl SteadinessFlag {
     pub fn is_change(&self) -> bool {
         matches!(self, Self::Drifting { .. } | Self::Stepped { .. } | Self::FloorMoved { .. })
     }
+
+    /// Whether the times alternate between modes from the first run to the last. They may begin in any mode, so no
+    /// warm-up leaves it out.
+    pub(crate) fn alternates(flags: &[Self]) -> bool {
+        let has_modes = flags.iter().any(|flag| matches!(flag, Self::Modes { .. }));
+        has_modes && !flags.iter().any(Self::is_change)
+    }
 }
 
 /// The first runs took longer.
@@ -144,6 +151,7 @@ fn check_session(record: &Record) -> Vec<ArmCheck> {
     let plan = &record.header.plan;
     let of_arm = |(arm, (indices, times)): (usize, &ArmRuns)| {
         let (steadiness, checks) = checks(times, plan.seed);
+        let slow_start = slow_start(times, plan.n_warmups, &raised(&checks));
         let clock = compares_time(plan, &plan.arms[arm]).then_some(plan.policy.clock);
         ArmCheck {
             arm,
@@ -152,7 +160,7 @@ fn check_session(record: &Record) -> Vec<ArmCheck> {
             n_runs: indices.len(),
             steadiness,
             checks,
-            slow_start: slow_start(times, plan.n_warmups),
+            slow_start,
             outliers: (times.len() >= RUNS_MIN)
                 .then(|| outliers::find(&record.rows, indices, times, clock))
                 .flatten(),
@@ -171,8 +179,9 @@ pub(super) fn unstable_candidates(
             return None;
         }
         let (steadiness, checks) = checks(times, plan.seed);
-        (steadiness == Steadiness::Unstable)
-            .then(|| (arm, raised(&checks), slow_start(times, plan.n_warmups)))
+        let flags = raised(&checks);
+        let slow_start = slow_start(times, plan.n_warmups, &flags);
+        (steadiness == Steadiness::Unstable).then_some((arm, flags, slow_start))
     };
     runs_by_arm(record).par_iter().enumerate().filter_map(of_arm).collect()
 }
@@ -242,7 +251,10 @@ fn in_fractions(
 }
 
 /// The warm-up prefix of a series in run order.
-fn slow_start(times: &[f64], n_warmups: u32) -> Option<SlowStart> {
+fn slow_start(times: &[f64], n_warmups: u32, flags: &[SteadinessFlag]) -> Option<SlowStart> {
+    if SteadinessFlag::alternates(flags) {
+        return None;
+    }
     let n_runs = stats::warmup::prefix(&stats::logs(times).ok()?).ok()?;
     let n_warmups = usize::try_from(n_warmups).ok()? + n_runs;
     (n_runs >= 2).then_some(SlowStart { n_runs, n_warmups })
@@ -292,6 +304,17 @@ mod tests {
         assert!(
             flags.iter().any(|flag| matches!(flag, SteadinessFlag::Correlated { n_runs: 40, .. }))
         );
+    }
+
+    #[test]
+    fn alternating_modes_have_no_slow_start() {
+        let times = [9.0, 8.0, 5.0, 5.1, 5.2, 5.0, 5.3, 5.1, 5.0, 5.2];
+        let modes = SteadinessFlag::Modes { spread: 0.5 };
+        let step = SteadinessFlag::Stepped { change: -0.4, at_run: 3 };
+        let expected = Some(SlowStart { n_runs: 2, n_warmups: 3 });
+        assert_eq!(slow_start(&times, 1, &[]), expected);
+        assert_eq!(slow_start(&times, 1, &[modes, step]), expected);
+        assert_eq!(slow_start(&times, 1, &[modes]), None);
     }
 
     #[test]
