@@ -196,11 +196,9 @@ fn distances(out: &mut String, paired: &PairedDistributions) {
         Some(test) => format!("{:>6}  {}", uncertain::fixed(test.value, 2), chance(test.p)),
         None => "all times are equal".into(),
     });
-    let typical = uncertain::significant(paired.typical_ratio, 5);
-    let mut note = format!(
-        "of the shape: with the typical ratio {typical} taken out; p by re-labelling, for display: the verdict is \
-         the one above"
-    );
+    let mut note = "of the shape: with one ratio taken out, 1, the floor's or the typical one, whichever explains most; p \
+                    by re-labelling, for display: the verdict is the one above"
+        .to_owned();
     if paired.n_pairs < paired.n_pairs_of {
         write!(note, "; from {} of {} pairs, evenly spaced", paired.n_pairs, paired.n_pairs_of)
             .ok();
