@@ -3,7 +3,7 @@
 use stats::PointEstimate;
 
 use crate::clocks::compares_times;
-use crate::low_runs::{LowRuns, RunMark};
+use crate::low_runs::{LowRuns, RunMark, share_fastest_core};
 use record::Row;
 use record::plan::Plan;
 
@@ -47,6 +47,7 @@ impl LiveTimes {
         };
         let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
         self.arms[row.arm as usize].add(value, mark);
+        share_fastest_core(&mut self.arms);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;
         self.open_block = Some((block, n_runs));
@@ -111,6 +112,28 @@ mod tests {
         let shown = summarise(&record)[0].times.clone().unwrap();
         assert_eq!(t0s[699], shown.t0.measured());
         assert!(!shown.is_upper_limit && t0s[699].is_some());
+    }
+
+    /// The second arm met only slow cores.
+    #[test]
+    fn the_fastest_core_is_of_the_session() {
+        let mut record = record(&["a", "b"]);
+        let mut live = LiveTimes::new(&record.header.plan);
+        for step in 0..40 {
+            let mut row = Row::new(step, step % 2, Some(step / 2), u64::from(step));
+            let chain_ns = if row.arm == 0 { 4000 } else { 6000 };
+            row.set(Metric::WallNs, Some(1_000_000 + u64::from(step)));
+            row.set(Metric::OneChainNs, Some(chain_ns));
+            row.set(Metric::FourChainsNs, Some(chain_ns));
+            live.add(&row);
+            record.rows.push(&row);
+        }
+        let of_record = |arm: usize| summarise(&record)[arm].times.as_ref()?.t0.err;
+        for (arm, expected_ns) in [(0, 0.0), (1, 500_000.0)] {
+            let err_ns = live.arm_t0(arm).unwrap().err;
+            assert!((err_ns - expected_ns).abs() < 100.0, "{arm}: {err_ns}");
+            assert_eq!(of_record(arm), Some(err_ns));
+        }
     }
 
     #[test]

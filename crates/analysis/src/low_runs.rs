@@ -86,7 +86,7 @@ pub struct LowRuns {
     n_probed: usize,
     /// The lowest runs with a probe, ascending; one more than needed.
     probed: Vec<ProbedRun>,
-    /// Shortest [`CoreProbe::one_chain_ns`] of all runs, ns.
+    /// Shortest [`CoreProbe::one_chain_ns`] of the session, ns ([`share_fastest_core`]).
     fastest_core_ns: Option<f64>,
 }
 
@@ -146,7 +146,14 @@ pub(super) fn low_ends(
             low_ends[rows.arm(index)].add(value, mark);
         }
     }
+    share_fastest_core(&mut low_ends);
     low_ends
+}
+
+/// Tells all arms the shortest probe of the session. An arm that met only slow cores does not know a fast one.
+pub fn share_fastest_core(arms: &mut [LowRuns]) {
+    let fastest_ns = arms.iter().filter_map(|arm| arm.fastest_core_ns).min_by(f64::total_cmp);
+    arms.iter_mut().for_each(|arm| arm.fastest_core_ns = fastest_ns);
 }
 
 impl LowRuns {
