@@ -231,17 +231,22 @@ impl Pairs {
     /// still select each other, as between two modes, it is the one of all statistics that the test
     /// accepts best.
     fn estimate(&self, orbit: &Orbit, statistics: &[Statistic], at_zero: &RatioTest) -> Estimate {
-        let start = Estimate { theta: at_zero.scores[0].t, selected: at_zero.selected };
+        // Dividing by a rounding error would break the ties of equal times.
+        let rounded = |theta: f64| if theta.abs() <= ROUNDING_LOG { 0.0 } else { theta };
+        let start = Estimate { theta: rounded(at_zero.scores[0].t), selected: at_zero.selected };
         let test = |found: Estimate| self.evaluate(orbit, statistics, found.theta).0;
         let found = (0..3).fold(start, |found, _| {
             let selected = test(found).selected;
-            Estimate { theta: found.theta + selected.t, selected }
+            Estimate { theta: rounded(found.theta + selected.t), selected }
         });
         if found.selected.t.abs() <= ROUNDING_LOG {
             return found;
         }
-        let others =
-            at_zero.scores.iter().map(|&selected| Estimate { theta: selected.t, selected });
+        let zero_of = |&selected: &ObservedStatistic| {
+            let theta = rounded(selected.t);
+            Estimate { theta, selected }
+        };
+        let others = at_zero.scores.iter().map(zero_of);
         let tested = std::iter::once(found).chain(others).map(|it| (it, test(it).p));
         let better = |best: (Estimate, f64), other: (Estimate, f64)| {
             if other.1 > best.1 { other } else { best }
@@ -276,8 +281,7 @@ pub(crate) struct AcceptedRatios {
 ///
 /// The interval contains 0 if and only if `is_zero_inside`. If an earlier look rejects the estimate,
 /// because the ratio moved or that look erred, only the last look counts, with the error that was
-/// left for it. The second value says so. `tolerance` is the
-/// error of the ends.
+/// left for it. `tolerance` is the error of the ends.
 pub(crate) fn invert(
     looks: &[JointLook],
     statistics: &'static [Statistic],
