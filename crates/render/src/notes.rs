@@ -85,12 +85,14 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        Finding::CoarseSteps { share } => format!(
-            "the times are read in steps of {}, and a ratio is off by up to as much",
-            percent(*share)
-        ),
+        Finding::CoarseSteps { share } => coarse_steps(*share),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
+}
+
+fn coarse_steps(share: f64) -> String {
+    let step = percent(share);
+    format!("the times are read in steps of {step}: a ratio can be off by as much")
 }
 
 /// Whether a run is rejected only if it failed, which ends the session. Otherwise its value may be missing: no exit
