@@ -226,7 +226,7 @@ pub struct SlowRuns {
     pub is_candidate: bool,
     /// Share of its runs by which its slow runs outnumber the other arm's.
     pub share: f64,
-    /// Median of its slow runs ÷ median of its other runs.
+    /// Median of the runs by which they outnumber the other arm's ÷ median of the other arm's runs of the same ranks.
     pub factor: f64,
 }
 

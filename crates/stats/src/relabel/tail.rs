@@ -27,7 +27,8 @@ pub struct SlowRuns {
     pub is_new: bool,
     /// Share of this arm's runs by which its slow runs outnumber the other arm's.
     pub share: f64,
-    /// Median of its slow runs / median of its other runs.
+    /// Median of the runs by which they outnumber the other arm's / median of the other arm's runs of
+    /// the same ranks.
     pub factor: f64,
 }
 
@@ -103,11 +104,12 @@ impl Pairs {
         {
             // Equal times are on the same side of a limit.
             for at in (1..slow.len()).filter(|&at| slow[at] > slow[at - 1]) {
-                let limit = slow[at - 1];
-                let n_slow = slow.len() - at;
-                let n_other = other.len() - other.partition_point(|&x| x <= limit);
-                let share = (n_slow as f64 - n_other as f64) / slow.len() as f64;
-                let factor = median(&slow[at..]) - median(&slow[..at]);
+                let excess = at..other.partition_point(|&x| x <= slow[at - 1]);
+                if excess.is_empty() {
+                    continue;
+                }
+                let share = excess.len() as f64 / slow.len() as f64;
+                let factor = median(&slow[excess.clone()]) - median(&other[excess]);
                 if share * factor > clearest.0 {
                     clearest =
                         (share * factor, Some(SlowRuns { is_new, share, factor: factor.exp() }));

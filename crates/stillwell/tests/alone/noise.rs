@@ -71,7 +71,7 @@ fn adds_up(report: &Value) {
 
 /// Runs as root and as a user without rights.
 #[test]
-fn the_culprit_is_the_largest_source() {
+fn the_culprit_is_named_with_its_time() {
     let _alone = alone();
     if !is_root() {
         return skipped("only root can make a program that takes a CPU from all others");
@@ -89,10 +89,12 @@ fn the_culprit_is_the_largest_source() {
             skipped("perf events are not allowed here, as in some containers");
             continue;
         }
-        let largest = &report["total"]["entries"][0];
-        assert_eq!(largest["source"], "task", "{report:#}");
-        assert_eq!(largest["name"], "the_culprit", "{report:#}");
-        assert_eq!(largest["is_estimate"], !arguments.is_empty());
+        // Other tests and users may take even more.
+        let mut entries = report["total"]["entries"].as_array().unwrap().iter();
+        let found = entries.find(|entry| entry["name"] == "the_culprit");
+        let found = found.unwrap_or_else(|| panic!("it is not named: {report:#}"));
+        assert_eq!((&found["source"], found["ns"].as_i64() > Some(0)), (&"task".into(), true));
+        assert_eq!(found["is_estimate"], !arguments.is_empty());
     }
 }
 
