@@ -10,7 +10,6 @@ mod best;
 pub mod calibrate;
 pub mod ceilings;
 mod clocks;
-mod coarse_steps;
 mod compare;
 mod compared_times;
 mod comparison;

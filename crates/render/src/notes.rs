@@ -85,14 +85,8 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        Finding::CoarseSteps { share } => coarse_steps(*share),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
-}
-
-fn coarse_steps(share: f64) -> String {
-    let step = percent(share);
-    format!("the times are read in steps of {step}: a ratio can be off by as much")
 }
 
 /// Whether a run is rejected only if it failed, which ends the session. Otherwise its value may be missing: no exit
@@ -319,7 +313,6 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             prose![Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"]
         }
         Finding::ClockInSlices { .. } => "slices of a millisecond, the default".into(),
-        Finding::CoarseSteps { .. } => "times with more digits, or longer runs".into(),
         Finding::OneLayout => "a script with a Runner, and stillwell bench".into(),
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
