@@ -37,7 +37,6 @@ mod outliers;
 pub mod pool;
 mod quiet;
 mod ranking;
-mod reading;
 pub mod report;
 pub mod select;
 pub mod series;
