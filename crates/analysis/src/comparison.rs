@@ -171,7 +171,9 @@ impl PairedTest {
     pub(crate) fn is_small_everywhere(&self, margin: f64) -> bool {
         let parts = self.shape.map_or([1.0; 2], |shape| [shape.floor, shape.typical]);
         let is_small = |part: &f64| part.ln().abs() < margin;
-        self.mean_ratio.logs().is_within(margin) && parts.iter().all(is_small)
+        // The parts are of whole times, with what a net ratio leaves out.
+        let are_known = self.net_ratio.is_none() || self.shape.is_none();
+        self.mean_ratio.logs().is_within(margin) && are_known && parts.iter().all(is_small)
     }
 
     /// Whether the mean certainly has another ratio than the compared statistic.

@@ -23,6 +23,9 @@ const ROWS_KEPT_MAX: usize = 4096;
 /// Ratio of neighbouring levels that are tried for a p-value, and steps to refine the last one.
 const LEVEL_RATIO: f64 = 0.95;
 const REFINEMENTS: usize = 6;
+/// Size of the last step of an estimate, a log ratio, at which it has settled: below any digit that is
+/// printed. The correction of positions moves with the ratio, so it may never be exactly 0.
+const CONVERGED: f64 = 1e-6;
 /// No p-value is smaller than one in ten million, the largest number of re-labellings.
 const LEVEL_MIN: f64 = 1e-7;
 
@@ -215,43 +218,68 @@ impl Pairs {
         (test, values.swap_remove(at))
     }
 
-    /// The test of "no difference", and the estimate. Errors: see [`Pairs::test`].
+    /// The test of "no difference", and the estimate. `alpha`: p-value up to which a ratio does not
+    /// fit. Errors: see [`Pairs::test`].
     pub(crate) fn compared(
         &self,
         orbit: &Orbit,
-        statistics: &[Statistic],
+        statistics: &'static [Statistic],
+        alpha: f64,
     ) -> Result<(RatioTest, Estimate), Invalid> {
         let test = self.test(orbit, statistics, 0.0)?;
-        let estimate = self.estimate(orbit, statistics, &test);
+        let estimate = self.estimate(orbit, statistics, &test, alpha);
         Ok((test, estimate))
     }
 
     /// Estimate of the log ratio. It starts at the first statistic. Three times, it lowers the new
     /// arm by the estimate and adds the statistic that is selected there. If two statistics then
     /// still select each other, as between two modes, it is the one of all statistics that the test
-    /// accepts best.
-    fn estimate(&self, orbit: &Orbit, statistics: &[Statistic], at_zero: &RatioTest) -> Estimate {
+    /// accepts best. If none fits, or not in the direction in which 0 is rejected, as between ticks of
+    /// a clock, no ratio fits all of the distribution: it is the statistic that tested 0, alone.
+    fn estimate(
+        &self,
+        orbit: &Orbit,
+        statistics: &'static [Statistic],
+        at_zero: &RatioTest,
+        alpha: f64,
+    ) -> Estimate {
         // Dividing by a rounding error would break the ties of equal times.
         let rounded = |theta: f64| if theta.abs() <= ROUNDING_LOG { 0.0 } else { theta };
-        let start = Estimate { theta: rounded(at_zero.scores[0].t), selected: at_zero.selected };
-        let test = |found: Estimate| self.evaluate(orbit, statistics, found.theta).0;
+        let at = |theta: f64, selected| Estimate { theta: rounded(theta), selected, statistics };
+        let test = |theta: f64| self.evaluate(orbit, statistics, theta).0;
+        let start = at(at_zero.scores[0].t, at_zero.selected);
         let found = (0..3).fold(start, |found, _| {
-            let selected = test(found).selected;
-            Estimate { theta: rounded(found.theta + selected.t), selected }
+            let selected = test(found.theta).selected;
+            at(found.theta + selected.t, selected)
         });
-        if found.selected.t.abs() <= ROUNDING_LOG {
+        if statistics.len() == 1 {
             return found;
         }
-        let zero_of = |&selected: &ObservedStatistic| {
-            let theta = rounded(selected.t);
-            Estimate { theta, selected }
+        let (best, p) = if found.selected.t.abs() <= CONVERGED {
+            (found, 1.0)
+        } else {
+            let zero_of = |score: &ObservedStatistic| {
+                let theta = rounded(score.t);
+                let test = test(theta);
+                let is_it = |here: &&ObservedStatistic| here.statistic == score.statistic;
+                let selected = test.scores.iter().find(is_it).map_or(*score, |here| *here);
+                (at(theta, selected), test.p)
+            };
+            let tested = std::iter::once((found, test(found.theta).p));
+            let tested = tested.chain(at_zero.scores.iter().map(zero_of));
+            let better = |best: (Estimate, f64), other: (Estimate, f64)| {
+                if other.1 > best.1 { other } else { best }
+            };
+            tested.reduce(better).unwrap_or((found, 1.0))
         };
-        let others = at_zero.scores.iter().map(zero_of);
-        let tested = std::iter::once(found).chain(others).map(|it| (it, test(it).p));
-        let better = |best: (Estimate, f64), other: (Estimate, f64)| {
-            if other.1 > best.1 { other } else { best }
-        };
-        tested.reduce(better).map_or(found, |(best, _)| best)
+        let is_against = at_zero.p <= alpha && at_zero.selected.t * best.theta < 0.0;
+        if p > alpha && !is_against {
+            return best;
+        }
+        let is_it = |one: &&'static [Statistic]| one[0] == at_zero.selected.statistic;
+        let alone = statistics.chunks(1).find(is_it).unwrap_or(&statistics[..1]);
+        let at_zero = self.evaluate(orbit, alone, 0.0).0;
+        self.estimate(orbit, alone, &at_zero, alpha)
     }
 }
 
@@ -262,36 +290,25 @@ pub(crate) struct Estimate {
     /// The statistic that was selected last. The scatter at the estimate is the narrowest: at
     /// another ratio the difference of the arms adds to it.
     pub(crate) selected: ObservedStatistic,
-}
-
-/// The result of [`invert`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AcceptedRatios {
-    pub(crate) estimate: Estimate,
-    pub(crate) interval: Interval,
-    /// Whether an earlier look rejects the estimate.
-    pub(crate) is_contradicted: bool,
+    /// The statistics from which tests of ratios around the estimate select: one if no ratio fits all
+    /// of the distribution.
+    pub(crate) statistics: &'static [Statistic],
 }
 
 /// The log ratios around an estimate that the test over these looks accepts at `level`.
 ///
-/// `found` is the last look's test of 0 and estimate. If that look alone rejects the estimate, no
-/// ratio fits all of the distribution: between two modes or ticks of a clock, each statistic has its
-/// own. Estimate and interval are then those of the statistic that tested 0.
-///
 /// The interval contains 0 if and only if `is_zero_inside`. If an earlier look rejects the estimate,
 /// because the ratio moved or that look erred, only the last look counts, with the error that was
-/// left for it. `tolerance` is the error of the ends.
+/// left for it. The second value says so. `tolerance` is the error of the ends.
 pub(crate) fn invert(
     looks: &[JointLook],
-    statistics: &'static [Statistic],
-    (at_zero, estimate): (&RatioTest, Estimate),
+    estimate: &Estimate,
     is_zero_inside: bool,
     level: f64,
     tolerance: f64,
-) -> AcceptedRatios {
+) -> (Interval, bool) {
     let accepts_by = |looks: &[JointLook], theta: f64| {
-        let mut test = JointTest::new(statistics, theta);
+        let mut test = JointTest::new(estimate.statistics, theta);
         // Where no labelling may cross yet, nothing has to be evaluated.
         looks.iter().filter(|look| look.may_cross(level)).all(|look| {
             test.take(look);
@@ -302,15 +319,10 @@ pub(crate) fn invert(
     let spent_before = looks.len().checked_sub(2).map_or(0.0, |at| looks[at].spent);
     last.iter_mut().for_each(|look| look.spent -= spent_before);
     let is_accepted = accepts_by(looks, estimate.theta);
-    if !is_accepted && statistics.len() > 1 && !accepts_by(&last, estimate.theta) {
-        let selected = at_zero.selected;
-        let alone = (at_zero, Estimate { theta: selected.t, selected });
-        return invert(looks, selected.statistic.alone(), alone, is_zero_inside, level, tolerance);
-    }
     let looks = if is_accepted { looks } else { &last };
     let step = estimate.selected.q90;
     let interval = search::interval(estimate.theta, step, is_zero_inside, tolerance, |theta| {
         accepts_by(looks, theta)
     });
-    AcceptedRatios { estimate, interval, is_contradicted: !is_accepted && spent_before > 0.0 }
+    (interval, !is_accepted && spent_before > 0.0)
 }

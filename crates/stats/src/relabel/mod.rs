@@ -27,9 +27,9 @@ pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
 pub(crate) use search::interval as accepted_interval;
 pub use statistic::Statistic;
-pub use tail::{SlowRuns, TailTest};
+pub use tail::SlowRuns;
 
-pub(crate) use joint::{AcceptedRatios, Estimate, JointLook, JointTest, invert};
+pub(crate) use joint::{Estimate, JointLook, JointTest, invert};
 pub(crate) use linear::LabelledSum;
 pub(crate) use tail::coin_p;
 
@@ -205,7 +205,9 @@ impl Pairs {
     ///
     /// The estimate starts at the first statistic. Three times, it lowers the new arm by the
     /// estimate and adds the statistic that is selected there. If two statistics then still select
-    /// each other, it is the one of all that the test accepts best. The interval inverts
+    /// each other, it is the one of all that the test accepts best; if none fits, or not in the
+    /// direction in which 0 is rejected, the statistic that tested 0. The interval then inverts the test
+    /// of this statistic alone, and its coverage is not proved but at 0. Else the interval inverts
     /// [`Pairs::test`] with the same re-labellings for all ratios. An end that no ratio reaches is infinite, as
     /// with fewer pairs than [`crate::verdict::minimum_pairs`].
     ///
@@ -235,12 +237,10 @@ impl Pairs {
         tolerance: f64,
     ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
-        let (test, estimate) = self.compared(orbit, statistics)?;
+        let (test, estimate) = self.compared(orbit, statistics, alpha)?;
         let look = JointLook::single(self.clone(), orbit.clone());
         let is_zero_inside = test.p > alpha;
-        let found = (&test, estimate);
-        let AcceptedRatios { estimate, interval, .. } =
-            invert(&[look], statistics, found, is_zero_inside, alpha, tolerance);
+        let (interval, _) = invert(&[look], &estimate, is_zero_inside, alpha, tolerance);
         let (theta, statistic) = (estimate.theta, estimate.selected.statistic);
         Ok(PairedComparison { test, theta, statistic, interval, alpha })
     }
@@ -273,7 +273,7 @@ impl Pairs {
     /// assert!(shape.is_uneven()); // the floor is the same, the typical time is not
     /// ```
     pub fn shape(&self, orbit: &Orbit) -> Result<RatioShape, Invalid> {
-        let typical = self.compared(orbit, &[Statistic::Typical])?.1.theta;
+        let typical = self.compared(orbit, &[Statistic::Typical], 0.0)?.1.theta;
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));

@@ -29,17 +29,6 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// This statistic as the only one of a test.
-    pub(super) fn alone(self) -> &'static [Self] {
-        match self {
-            Self::Typical => &[Self::Typical],
-            Self::LocalFloor => &[Self::LocalFloor],
-            Self::Floor => &[Self::Floor],
-            Self::GeometricMean => &[Self::GeometricMean],
-            Self::Mean => &[Self::Mean],
-        }
-    }
-
     /// The value for each re-labelling of `orbit`, the observed labelling first.
     ///
     /// `slots` has the log times of slot 1 and slot 2, `labels` the observed labels.

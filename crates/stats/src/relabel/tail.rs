@@ -7,19 +7,6 @@ use super::Pairs;
 /// Shares of the slowest runs that are looked at.
 const SLOWEST: [f64; 3] = [0.2, 0.1, 0.05];
 
-/// Test of "no arm has more of the slowest runs".
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TailTest {
-    /// Share of the slowest runs that was looked at: the one with the smallest p-value.
-    pub slowest: f64,
-    /// Pairs of which exactly one run is among the slowest.
-    pub n_pairs: usize,
-    /// Pairs of which only the run of the new arm is among the slowest.
-    pub n_new: usize,
-    /// p-value, times the number of shares.
-    pub p: f64,
-}
-
 /// The runs in which one arm is slower than the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowRuns {
@@ -39,7 +26,7 @@ pub(crate) fn coin_p(k: usize, n: usize) -> f64 {
 }
 
 impl Pairs {
-    /// Exact test of the tails after the new arm is lowered by `theta`: the number of the new arm's
+    /// p-value of an exact test of the tails after the new arm is lowered by `theta`: the number of the new arm's
     /// runs among the slowest fifth, tenth and twentieth of the runs of both arms.
     ///
     /// If both arms are the same program, the slow run of a pair belongs to either arm with
@@ -50,12 +37,11 @@ impl Pairs {
     /// use stillwell_stats::relabel::Pairs;
     /// // One run in ten of the new arm is three times as long.
     /// let new: Vec<f64> = (0..80).map(|j| if j % 10 == 0 { 3.0 } else { 1.0 }).collect();
-    /// let tail = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap().tail(0.0);
-    /// assert_eq!((tail.n_new, tail.n_pairs), (8, 8));
+    /// let p = Pairs::new(&[1.0; 80], &new, &[false; 80]).unwrap().tail(0.0);
     /// // scipy: binomtest(8, 8).pvalue = 0.0078125
-    /// assert!((tail.p - 3.0 * 0.0078125).abs() < 1e-12);
+    /// assert!((p - 3.0 * 0.0078125).abs() < 1e-12);
     /// ```
-    pub fn tail(&self, theta: f64) -> TailTest {
+    pub fn tail(&self, theta: f64) -> f64 {
         let (slots, _) = self.centered(theta);
         let mut sorted: Vec<f64> = slots.iter().flatten().copied().collect();
         sorted.sort_by(f64::total_cmp);
@@ -71,11 +57,9 @@ impl Pairs {
                     n_new += usize::from(is_slow[1 - self.label(pair)]);
                 }
             }
-            let p = (SLOWEST.len() as f64 * coin_p(n_new, n_pairs)).min(1.0);
-            TailTest { slowest, n_pairs, n_new, p }
+            SLOWEST.len() as f64 * coin_p(n_new, n_pairs)
         };
-        let clearer = |one: TailTest, other: TailTest| if other.p < one.p { other } else { one };
-        SLOWEST[1..].iter().fold(at(SLOWEST[0]), |found, &slowest| clearer(found, at(slowest)))
+        SLOWEST.into_iter().map(at).fold(1.0, f64::min)
     }
 
     /// A description of the tail in which the arms differ, for display: the limit between slow runs

@@ -131,8 +131,30 @@ mod tests {
         assert!(n_rejected_by_the_floor > 0, "no case where the floor rejects the margin");
     }
 
-    /// A coarse clock: most of the new arm's times equal the reference's, and some are a tick longer. The
-    /// typical time and the floor are the same, so no single ratio fits; the geometric mean differs.
+    /// The floor says slower and rejects 0; the typical ratio is far on the other side.
+    #[test]
+    fn the_estimate_has_the_direction_in_which_no_difference_is_rejected() {
+        let mut n_different = 0;
+        for seed in 0..20 {
+            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
+            let (test, pairs) = session(&one_look, seed, |stream, is_new, _| {
+                let is_slow = stream.unit() < if is_new { 0.1 } else { 0.6 };
+                let floor = if is_new { 1.002 } else { 1.0 };
+                floor * if is_slow { 1.55 } else { 1.0 } * (1.0 + 0.001 * stream.unit())
+            });
+            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
+            assert!(is_consistent(&found), "{seed}: {found:?}");
+            if test.is_different(1.0) {
+                n_different += 1;
+                assert!(found.last.theta * found.last.test.selected.t > 0.0, "{seed}: {found:?}");
+                assert!(found.interval.contains(found.last.theta), "{seed}: {found:?}");
+            }
+        }
+        assert!(n_different > 10, "{n_different}");
+    }
+
+    /// A coarse clock. Somewhat more than a quarter of the pairs differ by a tick, so the typical ratio
+    /// is a fraction of a tick. No single ratio fits.
     #[test]
     fn among_ticks_of_a_clock_the_ratio_has_the_direction_of_the_test() {
         let mut n_different = 0;

@@ -24,8 +24,7 @@ use theta_tests::{ThetaTests, warmup_pairs};
 use crate::interval::Interval;
 use crate::invalid::Invalid;
 use crate::relabel::{
-    AcceptedRatios, Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic,
-    invert,
+    Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic, invert,
 };
 use crate::spending::{InterimPoint, Look, Spending};
 use crate::verdict::{IntervalVerdict, z};
@@ -194,7 +193,9 @@ impl SequentialTest {
             if self.rejects_margin(1.0) {
                 let (_, estimate) = self.tests.estimate(&self.design, &self.looks, pairs)?;
                 last.is_estimate_inside = estimate.theta.abs() < margin;
-                last.doubt = self.doubt(pairs)?;
+                if last.is_estimate_inside {
+                    last.doubt = self.doubt(pairs)?;
+                }
             }
         }
         self.last = Some(last);
@@ -359,9 +360,8 @@ impl SequentialTest {
             None => tests.fresh(0.0, &views).crossing(level).is_none(),
         };
         let tolerance = TOLERANCE.0.max(TOLERANCE.1 * estimate.selected.q90);
-        let found = (&test, estimate);
-        let AcceptedRatios { estimate, interval, is_contradicted } =
-            invert(&views, tests.statistics(), found, is_zero_inside, level, tolerance);
+        let (interval, is_contradicted) =
+            invert(&views, &estimate, is_zero_inside, level, tolerance);
         let look = self.looks[self.looks.len() - 1];
         let n_warmup =
             warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));

@@ -123,7 +123,7 @@ impl SequentialTest {
         // Beside two modes, the typical ratio alone can be off by more than a mode is wide, and put all
         // slow runs of one arm below those of the other.
         let ratios = [0.0, shape.floor, shape.typical];
-        if self.is_tail_of_interest() && ratios.iter().all(|&at| seen.tail(at).p <= level) {
+        if self.is_tail_of_interest() && ratios.iter().all(|&at| seen.tail(at) <= level) {
             return Ok(Some(SameDoubt::TailDiffers));
         }
         let independent = hidden_tail_pairs(self.design.spending.alpha, SAME_TAIL);

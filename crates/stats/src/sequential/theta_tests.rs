@@ -76,7 +76,7 @@ impl ThetaTests {
         let index = looks.len().checked_sub(1).ok_or(Invalid::Empty)?;
         let draws = design.spending.draws(looks[index]).min(LEAST_DRAWS);
         let look = self.view(design, looks, index, pairs, draws)?;
-        look.pairs.compared(&look.orbit, self.statistics())
+        look.pairs.compared(&look.orbit, self.statistics(), design.spending.alpha)
     }
 
     /// The test of a log ratio on all looks at once.
