@@ -145,16 +145,7 @@ mod tests {
         assert_eq!(of(&record, &arm, 9e6), GateAnswer::Undecided);
         assert_eq!(of(&record, &arm, 11e6), GateAnswer::Pass);
         // The limit of programs that time themselves is their lowest process.
-        arm.sliced = Some(SliceSummary {
-            n_slices: 500,
-            loops: 1,
-            cpu: None,
-            wait_share: None,
-            empty_loop_ns: None,
-            counters: Vec::new(),
-            is_empty_loop_off: false,
-            core: None,
-        });
+        arm.sliced = Some(SliceSummary { n_slices: 500, loops: 1, ..SliceSummary::default() });
         assert_eq!(of(&record, &arm, 9e6), GateAnswer::Undecided);
         assert_eq!(of(&record, &arm, 11e6), GateAnswer::Pass);
         // A median can be above the lowest value.

@@ -101,7 +101,7 @@ pub struct InterruptionSummary {
 }
 
 /// The slices of an arm, all its runs together.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SliceSummary {
     /// Number of slices.
     pub n_slices: usize,

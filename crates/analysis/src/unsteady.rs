@@ -13,7 +13,7 @@ pub(super) fn notes_on_times(record: &Record, comparisons: &[Comparison]) -> Vec
     notes
 }
 
-/// The slow start that a comparison leaves out. Its remedy replaces those of the `unstable` arms.
+/// The slow start that a comparison leaves out. Its remedy replaces the remedies of the `unstable` arms.
 pub(super) fn warmups(
     record: &Record,
     comparisons: &[Comparison],

@@ -35,7 +35,7 @@ impl Results {
         self.benchmarks = kept;
         let names: HashSet<&str> = self.benchmarks.iter().map(|it| &*it.name).collect();
         for unread in self.unread.iter_mut().filter(|it| names.contains(&*it.name)) {
-            // Its other results are kept.
+            // The benchmark's other results are kept.
             unread.name.insert_str(0, "a result of ");
         }
         let places = self.order.iter().filter_map(|&at| place_of[at as usize]);

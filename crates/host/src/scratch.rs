@@ -57,7 +57,7 @@ impl ScratchDirectory {
     fn locked(place: &Path, prefix: &str) -> io::Result<Self> {
         loop {
             let mut builder = Builder::new();
-            // A build may run as another user, who has to find the compilers in it.
+            // A build may run as another user, and finds its compilers here.
             builder.prefix(prefix).permissions(Permissions::from_mode(0o755));
             let directory = builder.tempdir_in(place)?;
             let path = directory.path();

@@ -215,7 +215,7 @@ impl Plan {
     }
 
     /// The name of an arm next to other benchmarks' arms, also of other sessions. Where all benchmarks have one program,
-    /// its name says nothing. If the program or variant has the benchmark's name, as in imports, the name is written once.
+    /// its name says nothing. A program or variant that is called like its benchmark, as in imports, is written once.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         let suite = self.suite.as_ref().map(|suite| &suite.benchmark);

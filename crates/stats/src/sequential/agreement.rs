@@ -54,7 +54,6 @@ impl SequentialTest {
 
 #[cfg(test)]
 mod tests {
-    use crate::interval::Interval;
     use crate::prng::Stream;
     use crate::relabel::{Estimand, Pairs};
     use crate::sequential::{Conclusion, SequentialDesign, SequentialTest};
@@ -110,20 +109,29 @@ mod tests {
             && is_different != conclusion.interval.contains(0.0)
     }
 
+    /// A test with one look at 60 pairs, and its conclusion, whose parts agree.
+    fn one_look(
+        seed: u64,
+        time: impl Fn(&mut Stream, bool) -> f64,
+    ) -> (SequentialTest, Conclusion) {
+        let look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
+        let (test, pairs) = session(&look, seed, |stream, is_new, _| time(stream, is_new));
+        let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
+        assert!(is_consistent(&found) && !found.is_contradicted, "{seed}: {found:?}");
+        assert!(found.interval.contains(found.last.theta), "{seed}: {found:?}");
+        (test, found)
+    }
+
     /// A core of two speeds, which one arm meets more often. The floors are the same and reject both
     /// ends of the margin; the typical times are not.
     #[test]
-    fn between_two_modes_an_interval_has_its_estimate_inside() {
+    fn between_two_modes_the_same_has_its_estimate_inside() {
         let mut n_rejected_by_the_floor = 0;
         for seed in 0..40 {
-            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
-            let (test, pairs) = session(&one_look, seed, |stream, is_new, _| {
+            let (test, found) = one_look(seed, |stream, is_new| {
                 let is_slow = stream.unit() < if is_new { 0.6 } else { 0.1 };
                 (if is_slow { 1.55 } else { 1.0 }) * (1.0 + 0.001 * stream.unit())
             });
-            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
-            assert!(is_consistent(&found) && !found.is_contradicted, "{seed}: {found:?}");
-            assert!(found.interval.contains(found.last.theta), "{seed}: {found:?}");
             let is_inside = found.verdict == IntervalVerdict::Same || found.doubt.is_some();
             assert!(!is_inside || found.last.theta.abs() < 0.01, "{seed}: {found:?}");
             n_rejected_by_the_floor += usize::from(test.rejects_margin(1.0) && !is_inside);
@@ -131,52 +139,29 @@ mod tests {
         assert!(n_rejected_by_the_floor > 0, "no case where the floor rejects the margin");
     }
 
-    /// The floor says slower and rejects 0; the typical ratio is far on the other side.
+    /// No single ratio fits. Two speeds: the floor says slower and rejects 0, and the typical ratio is
+    /// far on the other side. A coarse clock: somewhat more than a quarter of the pairs differ by a
+    /// tick, so the typical ratio is a fraction of a tick.
     #[test]
-    fn the_estimate_has_the_direction_in_which_no_difference_is_rejected() {
-        let mut n_different = 0;
-        for seed in 0..20 {
-            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
-            let (test, pairs) = session(&one_look, seed, |stream, is_new, _| {
-                let is_slow = stream.unit() < if is_new { 0.1 } else { 0.6 };
-                let floor = if is_new { 1.002 } else { 1.0 };
-                floor * if is_slow { 1.55 } else { 1.0 } * (1.0 + 0.001 * stream.unit())
-            });
-            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
-            assert!(is_consistent(&found), "{seed}: {found:?}");
-            if test.is_different(1.0) {
-                n_different += 1;
-                assert!(found.last.theta * found.last.test.selected.t > 0.0, "{seed}: {found:?}");
-                assert!(found.interval.contains(found.last.theta), "{seed}: {found:?}");
+    fn an_estimate_has_the_direction_in_which_no_difference_is_rejected() {
+        let speeds = |stream: &mut Stream, is_new: bool| {
+            let is_slow = stream.unit() < if is_new { 0.1 } else { 0.6 };
+            let floor = if is_new { 1.002 } else { 1.0 };
+            floor * if is_slow { 1.55 } else { 1.0 } * (1.0 + 0.001 * stream.unit())
+        };
+        let ticks = |stream: &mut Stream, is_new: bool| {
+            if is_new && stream.unit() < 0.28 { 11.0 } else { 10.0 }
+        };
+        for time in [speeds as fn(&mut Stream, bool) -> f64, ticks] {
+            let tested = (0..20).map(|seed| one_look(seed, time));
+            let different: Vec<Conclusion> =
+                tested.filter(|(test, _)| test.is_different(1.0)).map(|(_, found)| found).collect();
+            assert!(different.len() > 10, "{}", different.len());
+            for found in different {
+                assert!(found.last.theta * found.last.test.selected.t > 1e-7, "{found:?}");
+                assert!(found.interval.hi > found.interval.lo + 1e-5, "{found:?}");
             }
         }
-        assert!(n_different > 10, "{n_different}");
-    }
-
-    /// A coarse clock. Somewhat more than a quarter of the pairs differ by a tick, so the typical ratio
-    /// is a fraction of a tick. No single ratio fits.
-    #[test]
-    fn among_ticks_of_a_clock_the_ratio_has_the_direction_of_the_test() {
-        let mut n_different = 0;
-        for seed in 0..20 {
-            let one_look = [InterimPoint { n_pairs: 60, fraction: 1.0 }];
-            let (test, pairs) =
-                session(
-                    &one_look,
-                    seed,
-                    |stream, is_new, _| {
-                        if is_new && stream.unit() < 0.28 { 11.0 } else { 10.0 }
-                    },
-                );
-            let found = test.conclude(&pairs, 1.0).unwrap().unwrap();
-            assert!(is_consistent(&found), "{seed}: {found:?}");
-            if test.is_different(1.0) {
-                n_different += 1;
-                let Interval { lo, hi } = found.interval;
-                assert!(found.last.theta > 0.001 && lo > 0.0 && hi > lo + 0.001, "{found:?}");
-            }
-        }
-        assert!(n_different > 10, "{n_different}");
     }
 
     /// A core that changes its speed for one of the arms, or a benchmark that settles late.

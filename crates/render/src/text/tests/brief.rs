@@ -46,16 +46,7 @@ fn a_time_above_the_median_of_its_slices_says_why() {
     let told = |median: f64| {
         let mut analysis = analysis(&record, &[5.0e6]);
         let arm = &mut analysis.arms[0];
-        arm.sliced = Some(SliceSummary {
-            n_slices: 48,
-            loops: 1,
-            cpu: None,
-            wait_share: None,
-            empty_loop_ns: None,
-            counters: Vec::new(),
-            is_empty_loop_off: false,
-            core: None,
-        });
+        arm.sliced = Some(SliceSummary { n_slices: 48, loops: 1, ..SliceSummary::default() });
         arm.times.as_mut().unwrap().median.value = median;
         let text = brief(&record, &analysis).replace('\n', " ");
         text.contains("the time above is of whole processes, slow values included")
