@@ -8,6 +8,7 @@ use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
 use crate::memory_floor;
 use crate::quiet::QuietSlices;
+use crate::reading::is_read_elsewhere;
 use crate::summary::{
     ArmSummary, InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
 };
@@ -117,7 +118,7 @@ fn summaries(
     let has_times = clock.is_some() || plan.arms.iter().any(|arm| compares_time(plan, arm));
     let low_of = |rows: &Rows, runs: &[Vec<f64>], value: &dyn Fn(&Rows, usize) -> Option<f64>| {
         match has_times {
-            true => low_runs::low_ends(rows, n_arms, value),
+            true => low_runs::low_ends(rows, n_arms, is_read_elsewhere(record), value),
             // The state of the core matters only for times.
             false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect::<Vec<LowRuns>>(),
         }

@@ -4,6 +4,7 @@ use stats::PointEstimate;
 
 use crate::clocks::compares_times;
 use crate::low_runs::{LowRuns, RunMark, share_fastest_core};
+use crate::reading::is_row_read_elsewhere;
 use record::Row;
 use record::plan::Plan;
 
@@ -46,7 +47,11 @@ impl LiveTimes {
             return;
         };
         let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
-        self.arms[row.arm as usize].add(value, mark);
+        let of_arm = &mut self.arms[row.arm as usize];
+        of_arm.add(value, mark);
+        if is_row_read_elsewhere(row) {
+            of_arm.add_reading(value);
+        }
         share_fastest_core(&mut self.arms);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;

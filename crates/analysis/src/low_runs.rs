@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::low_end::{FloorEstimate, LowEnd};
+use stats::series::Resolution;
 
 use model::values::metric::Metric;
 use model::values::{Clock, is_core_shared, time_ns};
@@ -88,6 +89,8 @@ pub struct LowRuns {
     probed: Vec<ProbedRun>,
     /// Shortest [`CoreProbe::one_chain_ns`] of the session, ns ([`share_fastest_core`]).
     fastest_core_ns: Option<f64>,
+    /// Of times that another clock than Stillwell's own read.
+    resolution: Resolution,
 }
 
 /// t0 from the low end of the runs.
@@ -137,13 +140,18 @@ impl RunMark {
 pub(super) fn low_ends(
     rows: &Rows,
     n_arms: usize,
+    is_read_elsewhere: bool,
     value: impl Fn(&Rows, usize) -> Option<f64>,
 ) -> Vec<LowRuns> {
     let mut low_ends = vec![LowRuns::default(); n_arms];
     for index in rows.measurements() {
         if let Some(value) = value(rows, index) {
             let mark = RunMark::new(rows.exit(index), |metric| rows.get(index, metric));
-            low_ends[rows.arm(index)].add(value, mark);
+            let of_arm = &mut low_ends[rows.arm(index)];
+            of_arm.add(value, mark);
+            if is_read_elsewhere {
+                of_arm.add_reading(value);
+            }
         }
     }
     share_fastest_core(&mut low_ends);
@@ -178,6 +186,11 @@ impl LowRuns {
         }
     }
 
+    /// Takes in the step in which a run's time is read.
+    pub fn add_reading(&mut self, value: f64) {
+        self.resolution.add(value);
+    }
+
     pub fn min(&self) -> Option<f64> {
         Some(self.low_end.lowest().first()?.0)
     }
@@ -191,7 +204,9 @@ impl LowRuns {
         let most = self.low_end.lowest().get(n_left_out)?.0;
         let mut floor = self.low_end.floor(n_left_out)?;
         let slower_ns = most.abs() * self.slower_share(&lowest).unwrap_or(0.0);
-        floor.err = floor.err.map(|err| err.max(slower_ns));
+        // A reading is off by up to half a step.
+        let misread = self.resolution.step().unwrap_or(0.0) / 2.0;
+        floor.err = floor.err.map(|err| err.max(slower_ns).max(misread));
         Some(LowT0 { floor, most, met_quiet: met_quiet(&lowest), lone })
     }
 
@@ -304,6 +319,17 @@ mod tests {
         chains_ns = [4000.0; 12];
         chains_ns[0] = 30_000.0;
         assert!(err(&chains_ns) < 0.1);
+    }
+
+    /// Times in steps of 10, all of the low ones equal.
+    #[test]
+    fn the_error_is_at_least_half_a_step_of_the_clock() {
+        let times =
+            (0..60).map(|at| if at % 7 == 0 { 300.0 } else { 280.0 + f64::from(at % 2) * 10.0 });
+        let mut found = low(times.clone().map(|time| (time, mark(None))));
+        assert_eq!(found.t0().unwrap().floor.err, Some(0.0));
+        times.for_each(|time| found.add_reading(time));
+        assert_eq!(found.t0().unwrap().floor.err, Some(5.0));
     }
 
     /// Twenty runs from 100, and run 8 at 50.

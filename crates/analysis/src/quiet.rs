@@ -150,7 +150,7 @@ mod tests {
         let rows = quiet.processes(&record.header.plan, record.slices.as_ref().unwrap(), None);
         let n_loops = |at: usize| rows.get(at, Metric::Loops).unwrap();
         assert_ne!(n_loops(0), n_loops(11));
-        let low = crate::low_runs::low_ends(&rows, 1, Rows::headline).swap_remove(0);
+        let low = crate::low_runs::low_ends(&rows, 1, false, Rows::headline).swap_remove(0);
         assert_eq!(low.t0().unwrap().floor.err, Some(0.0));
     }
 

@@ -6,11 +6,13 @@
 mod dip;
 mod floor;
 mod rank;
+mod resolution;
 mod stability;
 
 pub use dip::dip;
 pub use floor::{FloorShift, floor_shift, floor_windows};
 pub use rank::{RankScan, VonNeumann, rank_scan, ranks, von_neumann};
+pub use resolution::Resolution;
 pub use stability::{
     Drift, LevelShift, Modes, Stability, StabilityCheck, StabilityFlag, StabilityLimits, limits,
     stability,

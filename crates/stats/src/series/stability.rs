@@ -3,6 +3,7 @@
 //! A check raises its flag only if two conditions hold: a false alarm has a chance below 1 %, and
 //! the effect has a size that matters.
 
+use super::resolution::common_tick;
 use super::{
     FloorShift, MannKendall, RankScan, VonNeumann, dip, floor_shift, mann_kendall, rank_scan,
     theil_sen, von_neumann,
@@ -239,19 +240,9 @@ fn logs_without_ties(sorted: &[f64]) -> Vec<f64> {
     .collect()
 }
 
-/// The largest number of which all times are multiples (Euclid's algorithm). Almost 0 if the times
-/// are not rounded.
+/// The largest number of which all times are multiples. Almost 0 if the times are not rounded.
 fn resolution(sorted: &[f64]) -> f64 {
-    // A remainder below this may come from the rounding of doubles.
-    let least = 1e-9 * sorted[sorted.len() - 1];
-    sorted.iter().fold(sorted[0], |tick, &time| {
-        let (mut a, mut b) = (time, tick);
-        while b > least {
-            let rest = a % b;
-            (a, b) = (b, rest.min(b - rest));
-        }
-        a.min(tick)
-    })
+    sorted.iter().fold(sorted[0], |tick, &time| common_tick(tick, time))
 }
 
 #[cfg(test)]
