@@ -5,6 +5,7 @@ use stats::IntervalVerdict;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, SAME_TAIL, hidden_tail_pairs, holm_shares, is_uneven};
 
+use crate::coarse_steps::{step_share, widened};
 use crate::comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
@@ -174,8 +175,16 @@ impl<'a> RecordLooks<'a> {
     ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
+        let step = step_share(self.record, [tested.reference, tested.arm]).unwrap_or(0.0);
         let interval = conclusion.interval;
-        let ratio = RatioInterval::clamped(conclusion.last.theta, interval);
+        let wide = widened(interval, conclusion.last.theta, step);
+        let is_alike = conclusion.verdict == IntervalVerdict::Same || conclusion.doubt.is_some();
+        let is_coarse = is_alike && step > 0.0 && !wide.is_within(margin);
+        let (decision, doubt) = match is_coarse {
+            true => (PairedDecision::Undecided, Some(SameDoubt::CoarseSteps)),
+            false => (decision(conclusion.verdict), conclusion.doubt.map(doubt)),
+        };
+        let ratio = RatioInterval::clamped(conclusion.last.theta, wide);
         let statistic = statistic_name(conclusion.statistic());
         let net_ratio = self.net_ratio(tested, ratio, statistic);
         let mean_ratio = RatioInterval::clamped(conclusion.mean.0, conclusion.mean.1);
@@ -183,6 +192,7 @@ impl<'a> RecordLooks<'a> {
         let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
         let shape = Some(conclusion.shape).filter(|shape| is_uneven(shape, margin));
         let n_to_decide = match conclusion.doubt {
+            _ if is_coarse => None,
             Some(stats::sequential::SameDoubt::HiddenTail) => {
                 let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
                 Some((independent * conclusion.clustering).ceil() as usize)
@@ -194,7 +204,7 @@ impl<'a> RecordLooks<'a> {
                 stats::verdict::pairs_to_decide(n_pairs, interval, conclusion.last.theta, margin)
             }
         };
-        let half_width = interval.half_width();
+        let half_width = wide.half_width();
         Ok(PairedTest {
             n_pairs,
             n_warmup_pairs: conclusion.n_warmup,
@@ -211,11 +221,11 @@ impl<'a> RecordLooks<'a> {
                 .filter(|_| !conclusion.verdict.is_decided())
                 .map(|n_pairs| self.deciding(n_pairs)),
             position_ratio: conclusion.last.test.position.exp(),
-            decision: decision(conclusion.verdict),
-            doubt: conclusion.doubt.map(doubt),
+            decision,
+            doubt,
             mean_ratio: net_ratio.and(net_mean).unwrap_or(mean_ratio),
             hidden_tail: 1.0 - alpha.powf(conclusion.clustering / n_pairs as f64),
-            slow_runs: slow_runs(conclusion),
+            slow_runs: slow_runs(conclusion).filter(|_| !is_coarse),
             is_contradicted: conclusion.is_contradicted,
             repeats: false,
             is_unsteady: false,

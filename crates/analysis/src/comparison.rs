@@ -217,6 +217,8 @@ pub enum SameDoubt {
     TailDiffers,
     /// The mean times may differ by more than the margin.
     MeanUnknown,
+    /// The steps in which the times were read could hide a difference beyond the margin.
+    CoarseSteps,
 }
 
 /// The runs in which one arm is slower than the other.

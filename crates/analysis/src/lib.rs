@@ -10,6 +10,7 @@ mod best;
 pub mod calibrate;
 pub mod ceilings;
 mod clocks;
+mod coarse_steps;
 mod compare;
 mod compared_times;
 mod comparison;

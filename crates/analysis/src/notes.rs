@@ -1,6 +1,7 @@
 //! Notes for the reader of a result, as data: sources of lost time and limits of the data. `render` has the words.
 
 use crate::clocks::compares_times;
+use crate::coarse_steps::coarse_steps;
 use crate::comparison::{Comparison, Evidence, PairedDecision};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
@@ -29,7 +30,7 @@ pub fn notes(
     ledger: Option<&RecordLedger>,
     neighbours: Option<Neighbours>,
 ) -> Vec<Note> {
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(coarse_steps(record, comparisons));
     // They take time, and nothing else.
     let neighbours = neighbours.filter(|_| compares_times(&record.header.plan));
     if let Some(slices) = &record.slices {

@@ -85,6 +85,10 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
+        Finding::CoarseSteps { share } => format!(
+            "the times are read in steps of {}, and a ratio is off by up to as much",
+            percent(*share)
+        ),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
 }
@@ -313,6 +317,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             prose![Isolate " without " Sched ", or `stillwell system tune --only rt-throttling`"]
         }
         Finding::ClockInSlices { .. } => "slices of a millisecond, the default".into(),
+        Finding::CoarseSteps { .. } => "times with more digits, or longer runs".into(),
         Finding::OneLayout => "a script with a Runner, and stillwell bench".into(),
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }

@@ -180,9 +180,15 @@ fn undecided(
     if let Some(doubt) = paired.doubt {
         let margin = margin(plan.policy);
         let but = doubt_of([new, old], doubt, paired, plan);
-        return format!(
-            "cannot call {new} and {old} the same yet: within {margin} they are, but {but}"
-        );
+        return match doubt {
+            // Within such steps nothing is known.
+            SameDoubt::CoarseSteps => {
+                format!("cannot call {new} and {old} the same within {margin}: {but}")
+            }
+            _ => format!(
+                "cannot call {new} and {old} the same yet: within {margin} they are, but {but}"
+            ),
+        };
     }
     let quantity = QuantityWords::of(plan);
     let what = format!("cannot tell yet {}", quantity.question(new, old));
@@ -211,6 +217,7 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
             "too little is known of the mean times".into()
         }
         SameDoubt::MeanUnknown => "too little is known of the means".into(),
+        SameDoubt::CoarseSteps => "their times are read in steps too coarse for that".into(),
     }
 }
 

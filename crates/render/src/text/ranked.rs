@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use analysis::{ArmSummary, BestChoice, ComparedStatistic, Evidence, NoTest};
+use analysis::{ArmSummary, BestChoice, ComparedStatistic, Evidence, NoTest, SameDoubt};
 use model::spec::run::TableOrder;
 use record::plan::{Arm, Plan};
 
@@ -90,7 +90,8 @@ pub(crate) fn ratio_and_word(
             } else {
                 "not known yet".into()
             };
-            let is_same_so_far = paired.doubt.is_some() && !is_within_limit(judgement, plan);
+            let is_same_so_far = paired.doubt.is_some_and(|it| it != SameDoubt::CoarseSteps)
+                && !is_within_limit(judgement, plan);
             let small = if judgement.within_margin || is_same_so_far {
                 format!(", < {}", margin(plan.policy))
             } else {

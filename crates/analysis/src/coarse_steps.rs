@@ -1,0 +1,132 @@
+//! Comparisons of times that were read in coarse steps.
+
+use stats::Interval;
+use stats::series::Resolution;
+
+use crate::clocks::compares_times;
+use crate::comparison::{Comparison, SameDoubt};
+use crate::finding::{Finding, Note};
+use crate::reading::is_read_elsewhere;
+use record::Record;
+
+/// Log ratio of an end that is beside 1, because the test rejects 1.
+const BESIDE: f64 = 1e-6;
+
+/// The step in which the times of two arms were read ÷ the shortest of them. `None` without a step, or if Stillwell's own
+/// clocks read the times. A geometric mean of several benchmarks has no step.
+pub(super) fn step_share(record: &Record, arms: [usize; 2]) -> Option<f64> {
+    let plan = &record.header.plan;
+    if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
+        return None;
+    }
+    let rows = &record.rows;
+    let mut read = Resolution::default();
+    let times = rows.measurements_of(&arms).filter_map(|index| rows.headline(index));
+    times.for_each(|time| read.add(time));
+    read.share()
+}
+
+/// The interval of a log ratio, at least one step wide on both sides of the estimate: each of the two times is off by up
+/// to half a step. An end that a test keeps off 1 stays there.
+pub(super) fn widened(interval: Interval, theta: f64, step_share: f64) -> Interval {
+    let (theta, step) = (theta.clamp(interval.lo, interval.hi), step_share.ln_1p());
+    let (lo, hi) = (interval.lo.min(theta - step), interval.hi.max(theta + step));
+    Interval {
+        lo: if interval.lo > 0.0 { lo.max(interval.lo.min(BESIDE)) } else { lo },
+        hi: if interval.hi < 0.0 { hi.min(interval.hi.max(-BESIDE)) } else { hi },
+    }
+}
+
+/// The note on the largest step, if it is beyond the margin or the reason for a doubt.
+pub(super) fn coarse_steps(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
+    let mut largest: Option<f64> = None;
+    let mut is_doubt = false;
+    for found in comparisons {
+        let Ok(paired) = found.evidence.test() else { continue };
+        is_doubt |= paired.doubt == Some(SameDoubt::CoarseSteps);
+        let share = step_share(record, [found.reference, found.arm]);
+        largest = largest.into_iter().chain(share).reduce(f64::max);
+    }
+    let share = largest.filter(|&it| is_doubt || it > record.header.plan.policy.same_within)?;
+    Some(Note { finding: Finding::CoarseSteps { share }, weight: share })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use crate::verdict::{Verdict, judge};
+    use model::values::DecideOn;
+    use model::values::metric::Metric;
+    use record::{Rows, fixture};
+
+    /// A session of 60 blocks in which a run of an arm (0 or 1) in a block takes so many steps of 10 ms, by the word of the
+    /// program or by Stillwell's clock.
+    fn session(is_said: bool, steps: impl Fn(u32, u32) -> u32) -> Record {
+        let mut record = fixture::record(&["a", "b"]);
+        if is_said {
+            record.header.plan.policy.decide_on = Some(DecideOn::Value);
+            record.rows = Rows::of(record.header.plan.policy.compared());
+        }
+        for block in 0..60u32 {
+            for slot in 0..2u32 {
+                // Each arm is first equally often.
+                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
+                let time_ns = 10_000_000 * u64::from(steps(arm, block));
+                let mut row = fixture::row(step, arm, Some(block), 1_000_000);
+                row.exit = 0;
+                match is_said {
+                    true => row.value = Some(time_ns as f64),
+                    false => row.set(Metric::WallNs, Some(time_ns)),
+                }
+                record.rows.push(&row);
+            }
+        }
+        record
+    }
+
+    fn note_of(record: &Record) -> Option<Finding> {
+        let mut findings = analyse(record).notes.into_iter().map(|note| note.finding);
+        findings.find(|it| matches!(it, Finding::CoarseSteps { .. }))
+    }
+
+    #[test]
+    fn an_interval_is_a_step_wide_on_both_sides() {
+        // 230 against 240 ms, and now and then a step more.
+        let steps = |arm: u32, block: u32| 23 + arm + u32::from(block.is_multiple_of(5 + 2 * arm));
+        let record = session(true, steps);
+        let found = analyse(&record);
+        let paired = found.comparisons[0].evidence.test().unwrap();
+        let (ratio, share) = (paired.ratio, 10.0 / 230.0);
+        assert!(ratio.lo > 1.0 && ratio.lo < 1.02, "{ratio:?}");
+        assert!(ratio.hi > ratio.ratio * (1.0 + share) - 1e-9, "{ratio:?}");
+        let judged = judge(&found.comparisons[0], &record.header.plan.policy);
+        assert_eq!((judged.verdict, judged.within_margin), (Verdict::Slower, false));
+        assert_eq!(note_of(&record), Some(Finding::CoarseSteps { share }));
+        // Stillwell's own clock does not read in steps.
+        let own = session(false, steps);
+        let narrow = analyse(&own).comparisons[0].evidence.test().unwrap().ratio;
+        assert!(narrow.lo > ratio.lo && note_of(&own).is_none(), "{narrow:?}");
+    }
+
+    #[test]
+    fn equal_readings_in_large_steps_are_not_the_same() {
+        let steps = |_: u32, block: u32| 23 + u32::from(block.is_multiple_of(5));
+        let doubt = |record: &Record| analyse(record).comparisons[0].evidence.test().unwrap().doubt;
+        assert_eq!(doubt(&session(true, steps)), Some(SameDoubt::CoarseSteps));
+        assert_ne!(doubt(&session(false, steps)), Some(SameDoubt::CoarseSteps));
+        let judged =
+            |record: &Record| judge(&analyse(record).comparisons[0], &record.header.plan.policy);
+        assert_eq!(judged(&session(true, steps)).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn an_end_that_is_off_1_stays_off() {
+        let slower = widened(Interval { lo: 0.04, hi: 0.05 }, 0.045, 0.1);
+        assert_eq!(slower, Interval { lo: BESIDE, hi: 0.045 + 0.1f64.ln_1p() });
+        let faster = widened(Interval { lo: -0.5, hi: -0.04 }, -0.04, 0.1);
+        assert_eq!(faster, Interval { lo: -0.5, hi: -BESIDE });
+        let wide = Interval { lo: -0.5, hi: f64::INFINITY };
+        assert_eq!(widened(wide, 0.0, 0.1), wide);
+    }
+}
