@@ -12,43 +12,64 @@ use record::Record;
 /// Log ratio of an end that is beside 1, because the test rejects 1.
 const BESIDE: f64 = 1e-6;
 
-/// The step in which the times of two arms were read ÷ the shortest of them. `None` without a step, or if Stillwell's own
-/// clocks read the times. A geometric mean of several benchmarks has no step.
-pub(super) fn step_share(record: &Record, arms: [usize; 2]) -> Option<f64> {
+/// The step in which the times of two arms were read.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    /// The step ÷ the shortest time.
+    pub share: f64,
+    /// By how much the ratio of two typical times may be off, as a share of it. A share f of an arm's times are its commonest
+    /// one, and each of these may have been anywhere within the step. So the typical time is off by up to f/2 steps. f is
+    /// small if the times scatter over many steps.
+    pub misread: f64,
+}
+
+/// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
+pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<Step> {
     let plan = &record.header.plan;
     if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
         return None;
     }
-    let rows = &record.rows;
     let mut read = Resolution::default();
-    let times = rows.measurements_of(&arms).filter_map(|index| rows.headline(index));
-    times.for_each(|time| read.add(time));
-    read.share()
+    let commonest = arms.map(|arm| {
+        let arm = [arm];
+        let times =
+            record.rows.measurements_of(&arm).filter_map(|index| record.rows.headline(index));
+        let times: Vec<f64> = times.collect();
+        times.iter().for_each(|&time| read.add(time));
+        commonest_share(times)
+    });
+    let share = read.share()?;
+    Some(Step { share, misread: share * (commonest[0] + commonest[1]) / 2.0 })
 }
 
-/// The interval of a log ratio, at least one step wide on both sides of the estimate: each of the two times is off by up
-/// to half a step. An end that a test keeps off 1 stays there.
-pub(super) fn widened(interval: Interval, theta: f64, step_share: f64) -> Interval {
-    let (theta, step) = (theta.clamp(interval.lo, interval.hi), step_share.ln_1p());
-    let (lo, hi) = (interval.lo.min(theta - step), interval.hi.max(theta + step));
+/// The share of the commonest of these times.
+fn commonest_share(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let most = times.chunk_by(|a, b| a == b).map(<[f64]>::len).max();
+    most.unwrap_or(0) as f64 / times.len().max(1) as f64
+}
+
+/// The interval of a log ratio, with at least what the ratio may be off on both sides of the estimate. An end that a test
+/// keeps off 1 stays there.
+pub(super) fn widened(interval: Interval, theta: f64, misread: f64) -> Interval {
+    let (theta, off) = (theta.clamp(interval.lo, interval.hi), misread.ln_1p());
+    let (lo, hi) = (interval.lo.min(theta - off), interval.hi.max(theta + off));
     Interval {
         lo: if interval.lo > 0.0 { lo.max(interval.lo.min(BESIDE)) } else { lo },
         hi: if interval.hi < 0.0 { hi.min(interval.hi.max(-BESIDE)) } else { hi },
     }
 }
 
-/// The note on the largest step, if it is beyond the margin or the reason for a doubt.
+/// The note on the largest step by which a ratio may be off by more than the margin, or which is the reason for a doubt.
 pub(super) fn coarse_steps(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
-    let mut largest: Option<f64> = None;
-    let mut is_doubt = false;
-    for found in comparisons {
-        let Ok(paired) = found.evidence.test() else { continue };
-        is_doubt |= paired.doubt == Some(SameDoubt::CoarseSteps);
-        let share = step_share(record, [found.reference, found.arm]);
-        largest = largest.into_iter().chain(share).reduce(f64::max);
-    }
-    let share = largest.filter(|&it| is_doubt || it > record.header.plan.policy.same_within)?;
-    Some(Note { finding: Finding::CoarseSteps { share }, weight: share })
+    let of_comparison = |found: &Comparison| {
+        let is_doubt = found.evidence.test().ok()?.doubt == Some(SameDoubt::CoarseSteps);
+        let step = step(record, [found.reference, found.arm])?;
+        (is_doubt || step.misread > record.header.plan.policy.same_within).then_some(step)
+    };
+    let steps = comparisons.iter().filter_map(of_comparison);
+    let Step { share, misread } = steps.max_by(|a, b| a.misread.total_cmp(&b.misread))?;
+    Some(Note { finding: Finding::CoarseSteps { share, misread }, weight: misread })
 }
 
 #[cfg(test)]
@@ -99,14 +120,25 @@ mod tests {
         let paired = found.comparisons[0].evidence.test().unwrap();
         let (ratio, share) = (paired.ratio, 10.0 / 230.0);
         assert!(ratio.lo > 1.0 && ratio.lo < 1.02, "{ratio:?}");
-        assert!(ratio.hi > ratio.ratio * (1.0 + share) - 1e-9, "{ratio:?}");
+        // Of 60 times, 48 and 51 are the commonest one.
+        let misread = share * (48.0 + 51.0) / 120.0;
+        assert!(ratio.hi > ratio.ratio * (1.0 + misread) - 1e-9, "{ratio:?}");
         let judged = judge(&found.comparisons[0], &record.header.plan.policy);
         assert_eq!((judged.verdict, judged.within_margin), (Verdict::Slower, false));
-        assert_eq!(note_of(&record), Some(Finding::CoarseSteps { share }));
+        assert_eq!(note_of(&record), Some(Finding::CoarseSteps { share, misread }));
         // Stillwell's own clock does not read in steps.
         let own = session(false, steps);
         let narrow = analyse(&own).comparisons[0].evidence.test().unwrap().ratio;
         assert!(narrow.lo > ratio.lo && note_of(&own).is_none(), "{narrow:?}");
+    }
+
+    /// Times that scatter over many steps are known better than a step.
+    #[test]
+    fn a_step_that_is_seldom_repeated_widens_little() {
+        let steps = |arm: u32, block: u32| 23 + 7 * (block + arm) % 20;
+        let found = step(&session(true, steps), [0, 1]).unwrap();
+        assert!((found.share - 1.0 / 23.0).abs() < 1e-9);
+        assert!((found.misread - found.share / 20.0).abs() < 1e-9);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use stats::IntervalVerdict;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, SAME_TAIL, hidden_tail_pairs, holm_shares, is_uneven};
 
-use crate::coarse_steps::{step_share, widened};
+use crate::coarse_steps::{step, widened};
 use crate::comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
@@ -175,11 +175,12 @@ impl<'a> RecordLooks<'a> {
     ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
-        let step = step_share(self.record, [tested.reference, tested.arm]).unwrap_or(0.0);
+        let step = step(self.record, [tested.reference, tested.arm]);
+        let misread = step.map_or(0.0, |step| step.misread);
         let interval = conclusion.interval;
-        let wide = widened(interval, conclusion.last.theta, step);
+        let wide = widened(interval, conclusion.last.theta, misread);
         let is_alike = conclusion.verdict == IntervalVerdict::Same || conclusion.doubt.is_some();
-        let is_coarse = is_alike && step > 0.0 && !wide.is_within(margin);
+        let is_coarse = is_alike && misread > 0.0 && !wide.is_within(margin);
         let (decision, doubt) = match is_coarse {
             true => (PairedDecision::Undecided, Some(SameDoubt::CoarseSteps)),
             false => (decision(conclusion.verdict), conclusion.doubt.map(doubt)),

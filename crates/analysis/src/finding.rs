@@ -93,8 +93,9 @@ pub enum Finding {
     /// The arm takes more time than its reference and executes fewer instructions, or the other way round. Both are ratios,
     /// new ÷ reference.
     CountersDisagree { arm: usize, time: f64, instructions: f64 },
-    /// The times of two arms were read in large steps. `share`: a step ÷ the shortest time.
-    CoarseSteps { share: f64 },
+    /// The times of two arms were read in large steps. `share`: a step ÷ the shortest time. `misread`: by how much the ratio
+    /// may be off.
+    CoarseSteps { share: f64, misread: f64 },
     /// All runs of all arms are forks of one process, so they share one memory layout.
     OneLayout,
 }

@@ -85,10 +85,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        Finding::CoarseSteps { share } => format!(
-            "the times are read in steps of {}, and a ratio is off by up to as much",
-            percent(*share)
-        ),
+        Finding::CoarseSteps { share, misread } => coarse_steps(*share, *misread),
         Finding::OneLayout => ONE_LAYOUT.into(),
     }
 }
@@ -242,6 +239,11 @@ fn shared_cpus(share: f64, n_cpus: usize) -> String {
         "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the time",
         percent(share)
     )
+}
+
+fn coarse_steps(share: f64, misread: f64) -> String {
+    let (step, off) = (percent(share), percent(misread));
+    format!("the times are read in steps of {step}, so a ratio may be off by {off}")
 }
 
 fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {

@@ -38,16 +38,23 @@ impl Resolution {
         self.longest = self.longest.max(time);
     }
 
-    /// The step. `None` if the times are not rounded, or all equal: these show no step.
+    /// The step. Equal times show none, so it is their last decimal place there. `None` if the times are not rounded.
     pub fn step(&self) -> Option<f64> {
-        let is_seen = self.shortest < self.longest && self.tick >= SHARE_MIN * self.shortest;
-        is_seen.then_some(self.tick)
+        let step = if self.shortest < self.longest { self.tick } else { last_place(self.longest)? };
+        (step > 0.0 && step >= SHARE_MIN * self.shortest).then_some(step)
     }
 
     /// The step ÷ the shortest time.
     pub fn share(&self) -> Option<f64> {
         Some(self.step()? / self.shortest)
     }
+}
+
+/// The largest power of ten of which the time is a multiple.
+fn last_place(time: f64) -> Option<f64> {
+    let first = time.log10().floor() as i32;
+    let places = (0..9).map(|place| 10f64.powi(first - place));
+    places.into_iter().find(|place| (time / place - (time / place).round()).abs() <= ROUNDING)
 }
 
 /// The largest number of which both are multiples (Euclid's algorithm). `tick` if it is almost 0 beside the time.
@@ -79,10 +86,19 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_not_rounded_or_all_equal_show_no_step() {
+    fn equal_times_are_read_to_their_last_decimal_place() {
+        let close = |step: Option<f64>, expected: f64| (step.unwrap() / expected - 1.0).abs() < 1e-9;
+        assert!(close(read([0.28; 9]).step(), 0.01));
+        assert!(close(read([280e6; 9]).step(), 10e6));
+        assert!(close(read([5.0; 9]).step(), 1.0));
+        assert_eq!(read([12_345_678.0; 9]).step(), None);
+        assert_eq!(read([0.0; 9]).step(), None);
+    }
+
+    #[test]
+    fn times_that_are_not_rounded_show_no_step() {
         let mut stream = Stream::new(3);
         assert_eq!(read((0..20).map(|_| 1.0 + stream.unit())).step(), None);
-        assert_eq!(read([5.0; 9]).step(), None);
         assert_eq!(read([]).step(), None);
         // Nanoseconds of a second.
         assert_eq!(read([1e9, 1e9 + 7.0, 1e9 + 10.0]).step(), None);
