@@ -230,13 +230,14 @@ fn change(
     }
     match (ChangeGroup::of(it), bound) {
         (ChangeGroup::Within, _) => "not significant".into(),
+        // Without an error, or between two limits, nothing tells which is faster.
+        (ChangeGroup::Unknown, RatioBound::Exact) | (_, RatioBound::About) => bounded(it, bound),
         (_, RatioBound::Exact) => factor(it.value, words),
         // A ratio of at most 0.8 is a factor of at least 1.25 in the other direction.
         (_, RatioBound::AtMost | RatioBound::AtLeast) => {
             let is_most = (bound == RatioBound::AtMost) == (it.value >= 1.0);
             format!("{} {}", if is_most { "at most" } else { "at least" }, factor(it.value, words))
         }
-        (_, RatioBound::About) => format!("about {}", factor(it.value, words)),
     }
 }
 
