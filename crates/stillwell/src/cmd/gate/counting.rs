@@ -62,6 +62,8 @@ pub(super) struct Work {
     /// The benchmarks that were counted alone, where nothing but counts decides; with the exit code of their session.
     pub alone: Option<Assessment>,
     pub code: u8,
+    /// What has failed, if nothing was counted alone where nothing but counts decides.
+    pub failed: Vec<String>,
     pub was_interrupted: bool,
 }
 
@@ -145,6 +147,7 @@ impl Counting {
             n_failed_max: open.len().min(4) as u32,
             was_interrupted: false,
             code: exit_code::SUCCESS,
+            failed: Vec::new(),
             refused: BTreeMap::new(),
             ratios: HashMap::new(),
             different: Vec::new(),
@@ -160,13 +163,13 @@ impl Counting {
         } else if (sessions.has_failed() && !decides)
             || !count_alone(&mut sessions, &open, &mut work)?
         {
-            let unknown = "no program could be executed by what counts".to_owned();
-            work.uncounted.extend(sessions.refused.is_empty().then_some(unknown));
+            let is_told = decides || !sessions.refused.is_empty();
+            work.uncounted.extend((!is_told).then(|| sessions.why_nothing()));
         } else if repeats {
             work.counted.extend(together::the_same_alone(&mut sessions, &failing)?);
         }
         if decides {
-            work.code = sessions.code;
+            (work.code, work.failed) = (sessions.code, std::mem::take(&mut sessions.failed));
         } else {
             work.uncounted.extend(sessions.refused.values().cloned());
         }

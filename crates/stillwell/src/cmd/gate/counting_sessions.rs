@@ -55,6 +55,8 @@ pub(super) struct CountingSessions<'a> {
     pub was_interrupted: bool,
     /// The exit code of the last session.
     pub code: u8,
+    /// What failed in it, if it counted nothing.
+    pub failed: Vec<String>,
     /// The benchmarks that cannot be counted, with the reason.
     pub refused: BTreeMap<String, String>,
     /// The benchmarks that were counted alone once, with new ÷ old.
@@ -98,9 +100,19 @@ impl CountingSessions<'_> {
             n_blocks: once_ns.map(|_| 1),
             are_named: self.pairs.len() > 1,
         };
-        let (counted, code, _) = measure(self.verb, self.trees, pairs, &request, self.failing)?;
+        let (counted, code, failed) =
+            measure(self.verb, self.trees, pairs, &request, self.failing)?;
         (self.was_interrupted, self.code) = (code == exit_code::INTERRUPTED, code);
+        self.failed = failed;
         Ok(counted)
+    }
+
+    /// Why the last session counted nothing.
+    pub(super) fn why_nothing(&self) -> String {
+        match self.failed.is_empty() {
+            true => "no program could be executed by what counts".into(),
+            false => self.failed.join("; "),
+        }
     }
 
     /// Counts the sum of these once in each build. Returns new ÷ old, and what is not in it; `None` without both.
@@ -125,9 +137,9 @@ impl CountingSessions<'_> {
             rows.get(at, Metric::Instructions).filter(|count| *count > 0)
         };
         let (Some(old), Some(new)) = (count(0), count(1)) else {
-            let why = uncounted_benchmarks(&counted.record).pop();
-            if let ([one], Some(why)) = (benchmarks, why) {
-                self.refused.insert(one.timed.name.clone(), why);
+            self.failed = uncounted_benchmarks(&counted.record);
+            if let ([one], Some(why)) = (benchmarks, self.failed.last()) {
+                self.refused.insert(one.timed.name.clone(), why.clone());
             }
             return Ok(None);
         };

@@ -94,7 +94,7 @@ struct Measured {
     short_budget: Option<String>,
     /// The exit code of the times.
     code: u8,
-    /// What has failed, if nothing was timed.
+    /// What has failed, if nothing was timed, or counted alone.
     failed: Vec<String>,
 }
 
@@ -155,9 +155,9 @@ impl Measured {
         let all = Timed::without_times(&changes.pairs);
         let mut work = counting.count(verb, trees, changes, all, limits)?;
         record::remove_if_empty(&directory);
-        let times = work.alone.take();
+        let (times, failed) = (work.alone.take(), std::mem::take(&mut work.failed));
         let code = if work.was_interrupted { exit_code::INTERRUPTED } else { work.code };
-        Ok(Self { times, work, code, ..Self::default() })
+        Ok(Self { times, work, code, failed, ..Self::default() })
     }
 }
 
