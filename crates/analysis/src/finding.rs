@@ -60,7 +60,7 @@ pub enum Finding {
     /// Once the control is subtracted, t0 is not above 0 by more than its error.
     TooShort { arm: usize, t0: UncertainValue },
     /// The times of the arm are not the times of one steady process. `n_warmups`: warm-up runs that would leave out the
-    /// slow start, if there was one and no `slow_start` has them.
+    /// slow start, if there was one and no other note has as many.
     Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
     /// Blocks at the beginning were slower and are left out of a comparison. `n_warmups`: warm-up runs that would
     /// leave them out, if the plan can have them and the times do not alternate between modes.

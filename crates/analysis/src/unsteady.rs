@@ -2,7 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::finding::{Finding, Note};
-use crate::steadiness::{SteadinessFlag, unstable_candidates};
+use crate::steadiness::{SlowStart, SteadinessFlag, unstable_candidates};
 use record::Record;
 
 /// The arms whose times are not stable, and the slow start that a comparison leaves out.
@@ -37,15 +37,18 @@ pub(super) fn warmups(
     Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
 }
 
-/// The weight is below every cause, because unsteady times explain nothing.
+/// The weight is below every cause, because unsteady times explain nothing. All arms have the same number of warm-up
+/// runs, so only the longest slow start has a remedy.
 fn unstable(record: &Record) -> Vec<Note> {
-    let unstable = unstable_candidates(record).into_iter();
-    unstable
-        .map(|(arm, flags, slow_start)| {
-            let n_warmups = slow_start.map(|unstable| unstable.n_warmups);
-            Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
-        })
-        .collect()
+    let unstable = unstable_candidates(record);
+    let starts = unstable.iter().filter_map(|(.., slow_start)| *slow_start);
+    let mut most = starts.map(|start| start.n_warmups).max();
+    let note = |(arm, flags, slow_start): (usize, Vec<SteadinessFlag>, Option<SlowStart>)| {
+        let is_most = |n: &mut usize| slow_start.is_some_and(|start| start.n_warmups == *n);
+        let n_warmups = most.take_if(is_most);
+        Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
+    };
+    unstable.into_iter().map(note).collect()
 }
 
 #[cfg(test)]
@@ -78,5 +81,27 @@ mod tests {
         assert_eq!(remedies(&[step], None), [None, Some(3)]);
         assert_eq!(remedies(&[modes, step], Some(4)), [None, Some(4)]);
         assert_eq!(remedies(&[modes], None), [None, None]);
+    }
+
+    #[test]
+    fn only_the_longest_slow_start_has_a_remedy() {
+        let remedies = |slow: [u64; 2]| {
+            let mut record = record::fixture::record(&["a", "b"]);
+            for (arm, n_slow) in (0..).zip(slow) {
+                for block in 0..40 {
+                    let at = u64::from(block);
+                    let ns = 1_000_000 + (at * at * 7919 + at * 104_729) % 10_007;
+                    let more = 200_000 * n_slow.saturating_sub(at);
+                    record::fixture::run(&mut record, arm, Some(block), ns + more);
+                }
+            }
+            let remedy = |note: Note| match note.finding {
+                Finding::Unstable { n_warmups, .. } => n_warmups,
+                _ => None,
+            };
+            unstable(&record).into_iter().map(remedy).collect::<Vec<_>>()
+        };
+        assert_eq!(remedies([5, 8]), [None, Some(9)]);
+        assert_eq!(remedies([8, 5]), [Some(9), None]);
     }
 }

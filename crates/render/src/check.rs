@@ -86,6 +86,11 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let n = check.arms.iter().filter(|arm| !arm.is_control).count();
     let unstable: Vec<String> =
         with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
+    let audience = Audience::of(&record.header.plan);
+    let slow_starts =
+        check.arms.iter().filter(|arm| !arm.is_control).filter_map(|it| it.slow_start);
+    let n_warmups = slow_starts.map(|start| start.n_warmups).max();
+    let for_start = n_warmups.map(|n| format!("for the slow start, {}", audience.warmups(n)));
     let n_few = with(Steadiness::TooFewRuns).count();
     let n_unfit = with(Steadiness::UnfitTimes).count();
     if unstable.is_empty() {
@@ -103,6 +108,9 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
             }
         };
         writeln!(out, "{}", paint(style, &text)).ok();
+        if let Some(remedy) = for_start {
+            wrap(out, "remedy: ", 8, &remedy);
+        }
         return;
     }
     let mut lines = String::new();
@@ -115,16 +123,12 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
          comparison of commands that ran in turns is exact all the same."
     );
     wrap(out, "meaning: ", 9, &meaning);
-    let audience = Audience::of(&record.header.plan);
     let file = one_line(&record.path.to_string_lossy());
     let noise = find_noise(record).map_or_else(String::new, |_| {
         format!("`stillwell noise {file}` names what took the time; then ")
     });
     let mut remedy = format!("{noise}measure again with {}", audience.own_cpu());
-    let warmups = check.arms.iter().filter_map(|arm| arm.slow_start.map(|start| start.n_warmups));
-    if let Some(n) = warmups.max() {
-        remedy += &format!("; for the slow start, {}", audience.warmups(n));
-    }
+    remedy.extend(for_start.map(|it| format!("; {it}")));
     wrap(out, "remedy: ", 8, &remedy);
 }
 
@@ -147,9 +151,8 @@ fn block(out: &mut String, record: &Record, arm: &ArmCheck, has_all: bool, style
         let is_time = QuantityWords::of_arm(record, arm.arm).is_time();
         let were = if is_time { "were slower" } else { "had higher values" };
         let text = format!(
-            "slow start: the first {} runs {were} than nine in ten of the later ones; {} leaves them out",
-            start.n_runs,
-            Audience::of(&record.header.plan).warmups(start.n_warmups)
+            "slow start: the first {} runs {were} than nine in ten of the later ones",
+            start.n_runs
         );
         wrap(out, "   ", INDENT, &text);
     }
@@ -257,6 +260,25 @@ mod tests {
         let text = shown(label.trim_end(), spikes);
         assert!(text.contains("outliers: 5 of 50 runs are above 1.0"), "{text}");
         assert!(text.contains("missing: preempted"), "{text}");
+    }
+
+    /// Two slow starts have one remedy, also if the times are stable apart from them.
+    #[test]
+    fn slow_starts_have_one_remedy() {
+        let mut record = record(&["a", "b"]);
+        for (arm, n_slow) in [(0, 2), (1, 3)] {
+            for block in 0..40 {
+                let at = u64::from(block);
+                let ns = 1_000_000 + (at * at * 7919 + at * 104_729) % 10_007;
+                let times = if block < n_slow { 2 } else { 1 };
+                run(&mut record, arm, Some(block), ns * times);
+            }
+        }
+        let found = check_record(&record);
+        assert!(found.arms.iter().all(|arm| arm.slow_start.is_some()), "{found:?}");
+        let text = text(&record, &found, false, &Styles::default());
+        assert_eq!(text.matches("slow start: ").count(), 2, "{text}");
+        assert_eq!(text.matches("--warmup").count(), 1, "{text}");
     }
 
     #[test]
