@@ -49,20 +49,21 @@ impl IntervalVerdict {
     }
 }
 
-/// Largest forecast ÷ the pairs that it rests on. The interval of few pairs may end at other modes of the times.
-const FORECAST_MAX: f64 = 200.0;
+/// Smallest and largest forecast ÷ the pairs that it rests on. The interval of few pairs may end at other modes of the
+/// times, and an end that is just beyond 0 or the margin may stay there: no interval is known so well.
+const FORECAST: std::ops::RangeInclusive<f64> = 1.1..=200.0;
 
 /// Smallest distance of the estimate from an end of a forecast's interval, as a share of the interval. The other end is
 /// at another mode then.
 const APART_MIN: f64 = 0.1;
 
-/// Number of pairs that would decide: `ceil(n w^2)`, more than `n`, where `w` is what the interval must shrink by.
+/// Number of pairs that would decide: `ceil(n w^2)`, where `w` is what the interval must shrink by.
 ///
 /// There are two ways to a decision about the estimate `theta`, and the shorter counts. The end beyond 0 comes back to it
 /// (different): `w` is the distance from `theta` to that end ÷ the distance to 0. Or both ends come within the margin `r`
 /// (the same): `w` is the larger of `(hi - theta) / (r - theta)` and `(theta - lo) / (r + theta)`. Widths shrink as
 /// `1 / sqrt(n)`. `None` if neither is possible. The law does not hold for times of several modes, so it is also `None` if
-/// the number is above `200 n`, or `theta` is nearer to an end than a tenth of the interval.
+/// the number is below `1.1 n` or above `200 n`, or `theta` is nearer to an end than a tenth of the interval.
 ///
 /// ```
 /// use stillwell_stats::{Interval, verdict::pairs_to_decide};
@@ -74,6 +75,10 @@ const APART_MIN: f64 = 0.1;
 /// assert_eq!(pairs_to_decide(12, far, 0.0, 0.01), None); // 22188
 /// let one_sided = Interval { lo: -0.004, hi: 0.33 };
 /// assert_eq!(pairs_to_decide(12, one_sided, 0.02, 0.01), None);
+/// let just_beyond = Interval { lo: -0.002, hi: 0.147 };
+/// assert_eq!(pairs_to_decide(20, just_beyond, 0.082, 0.01), None); // 21
+/// let cut = Interval { lo: -0.003, hi: 0.01 };
+/// assert_eq!(pairs_to_decide(41, cut, 0.003, 0.01), None); // 41
 /// ```
 pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) -> Option<usize> {
     let (above, below) = (interval.hi - theta, theta - interval.lo);
@@ -85,7 +90,7 @@ pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) ->
     let is_inside = theta.abs() < margin;
     let shrinking = if is_inside { different.min(same) } else { different };
     let times = shrinking.powi(2);
-    (times <= FORECAST_MAX).then(|| ((n as f64 * times).ceil() as usize).max(n + 1))
+    FORECAST.contains(&times).then(|| (n as f64 * times).ceil() as usize)
 }
 
 /// Smallest log ratio that `n` pairs like these detect with 80 % power: `h (z + 0.8416) / z`, where
