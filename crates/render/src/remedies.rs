@@ -48,6 +48,15 @@ impl Audience {
         }
     }
 
+    /// The setting that compares one part of the times. A gate has none.
+    pub fn estimand(self, part: &str) -> Option<String> {
+        match self {
+            Self::Run | Self::Workers | Self::Machine => Some(format!("--estimand {part}")),
+            Self::Suite => Some(format!("`policy.estimand = \"{part}\"`")),
+            Self::Gate => None,
+        }
+    }
+
     /// The setting that gives the benchmark CPUs of its own.
     pub fn own_cpu(self) -> &'static str {
         match self {

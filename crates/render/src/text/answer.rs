@@ -6,6 +6,7 @@ use crate::budget::{longer, to_decide};
 use crate::names::distinct;
 use crate::quantity::{QuantityWords, is_within_limit};
 use crate::ratios::times_text;
+use crate::remedies::Audience;
 use crate::t0;
 use crate::text::comparison::{margin, no_test};
 use crate::text::doubt::slow_text;
@@ -13,7 +14,7 @@ use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt};
+use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt, StatisticName};
 use model::values::{Better, Clock, Estimand};
 use record::plan::Plan;
 
@@ -213,10 +214,17 @@ fn doubt_of([new, old]: [&str; 2], doubt: SameDoubt, paired: &PairedTest, plan: 
         SameDoubt::TailDiffers => {
             format!("{new} and {old} do not have the same {slow_runs} runs{slow}")
         }
-        SameDoubt::MeanUnknown if quantity.is_time() => {
-            "too little is known of the mean times".into()
+        SameDoubt::MeanUnknown => {
+            let means = if quantity.is_time() { "mean times" } else { "means" };
+            let part = match paired.statistic {
+                StatisticName::Typical => Some("typical"),
+                StatisticName::Floor | StatisticName::LocalFloor => Some("floor"),
+                StatisticName::Mean | StatisticName::GeometricMean => None,
+            };
+            let setting = part.and_then(|part| Audience::of(plan).estimand(part));
+            let remedy = setting.map_or_else(String::new, |it| format!("; {it} leaves them out"));
+            format!("too little is known of the {means}{remedy}")
         }
-        SameDoubt::MeanUnknown => "too little is known of the means".into(),
         SameDoubt::CoarseSteps => "their times are read in steps too coarse for that".into(),
     }
 }

@@ -149,9 +149,12 @@ fn an_answer_with_a_doubt_names_the_slower_command() {
     let expected = "cannot call new and old the same yet: within 1 % they are, but on average new takes 1.21 times \
                     as long: 10 % more of the runs take 3.0 times as long";
     assert_eq!(answer_to(Evidence::Paired(doubted.clone())), expected);
-    let coarse = PairedTest { doubt: Some(SameDoubt::CoarseSteps), ..doubted };
+    let coarse = PairedTest { doubt: Some(SameDoubt::CoarseSteps), ..doubted.clone() };
     let expected = "cannot call new and old the same within 1 %: their times are read in steps too coarse for that";
     assert_eq!(answer_to(Evidence::Paired(coarse)), expected);
+    let unknown = PairedTest { doubt: Some(SameDoubt::MeanUnknown), ..doubted };
+    let remedy = "but too little is known of the mean times; --estimand floor leaves them out";
+    assert!(answer_to(Evidence::Paired(unknown)).ends_with(remedy));
 }
 
 /// Six commands with these intervals against the first, which takes 10 ms.
