@@ -23,8 +23,8 @@ use crate::Host;
 /// Digits of the boot id in a name.
 const BOOT_ID_DIGITS: usize = 8;
 
-/// A temporary directory, which is removed when dropped. It must not have records: after `kill -9` the next process
-/// removes it.
+/// A temporary directory, which is removed when dropped. Its records are lost with it: after `kill -9` the next
+/// process removes it.
 #[derive(Debug)]
 pub struct ScratchDirectory {
     directory: TempDir,

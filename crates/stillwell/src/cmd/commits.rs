@@ -165,11 +165,12 @@ impl Place {
 
     /// A commit with the changes between two others, on no branch. Errors: they do not apply; `what` names them.
     pub fn replayed(&self, base: &str, [from, to]: [&str; 2], what: &str) -> Result<String> {
-        let file = tempfile::NamedTempFile::new().with_context(no_temporary)?;
-        let path = file.path().to_str().context("the temporary directory is not UTF-8")?;
+        let folder = ScratchDirectory::new().with_context(no_temporary)?;
+        let file = folder.path().join("diff");
+        let path = file.to_str().context("the temporary directory is not UTF-8")?;
         git(&self.top, &["diff", "--binary", &format!("--output={path}"), from, to])?;
         // The temporary file is gone when the message is read.
-        self.patched(base, file.path())
+        self.patched(base, &file)
             .map_err(|error| anyhow!("{}", in_words(&error).replace(path, what)))
     }
 

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Running, STILLWELL, wait_until};
+use crate::bench::{Bench, Ran, Running, STILLWELL, wait_until};
 
 const GOVERNOR: &str = "host/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
@@ -39,8 +39,9 @@ fn arguments(n_blocks: &str) -> [String; 10] {
 
 /// The program while the governor is turned.
 fn visiting(bench: &Bench) -> Running {
+    std::fs::create_dir(bench.path("tmp")).unwrap();
     let mut command = bench.command(STILLWELL);
-    command.args(arguments("1000"));
+    command.args(arguments("1000")).env("TMPDIR", bench.path("tmp"));
     let running = bench.spawn(command);
     wait_until("the step is visited", || bench.read(GOVERNOR) == "performance");
     running
@@ -96,6 +97,15 @@ fn kill_9_puts_it_back() {
     running.finish();
     wait_until("it is put back", || bench.read(GOVERNOR) == "powersave\n");
     wait_until("the journal is gone", || !bench.path("host/run/stillwell/journal").exists());
+    let n_left = || std::fs::read_dir(bench.path("tmp")).unwrap().count();
+    assert!(n_left() > 0, "it had a directory for its records");
+    wait_until("the next command removes it", || {
+        let mut next = bench.command(STILLWELL);
+        next.args(["system", "advise", "--host-root", "host", "--only", "governor", "no-such"]);
+        let ran = Ran::from(next.env("TMPDIR", bench.path("tmp")).output().unwrap());
+        ran.ends_with(2).says(&["no-such"]);
+        n_left() == 0
+    });
 }
 
 #[test]

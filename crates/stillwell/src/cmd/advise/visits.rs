@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use stats::Stream;
-use tempfile::TempDir;
 
 use crate::cmd::print::bar;
 use crate::cmd::run_session::measure_quietly;
 use crate::cmd::unmeasured::Unmeasured;
 use analysis::advice::AdviceVisit;
+use host::ScratchDirectory;
 use host::shield::Isolation;
 use host::user_files::no_temporary;
 use measure::clock::monotonic_ns;
@@ -43,7 +43,7 @@ pub struct AdviceSession<'a> {
     verb: &'a SystemAdvise,
     interrupt: &'a Interrupt,
     pub command: String,
-    directory: TempDir,
+    directory: ScratchDirectory,
     stream: Stream,
     /// Time of a run on the untuned machine, and for each step the time of a visit beside its runs, ns.
     run_ns: u64,
@@ -61,7 +61,7 @@ impl<'a> AdviceSession<'a> {
             verb,
             interrupt,
             command: one_command(&verb.command),
-            directory: TempDir::new().with_context(no_temporary)?,
+            directory: ScratchDirectory::new().with_context(no_temporary)?,
             stream: Stream::new(seed ^ ORDER_STREAM),
             run_ns: 0,
             beside_ns: Vec::new(),

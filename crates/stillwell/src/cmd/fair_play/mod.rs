@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cmd::print::print;
 use crate::cmd::run_session::measure_quietly;
-use host::terminal;
 use host::user_files::no_temporary;
+use host::{ScratchDirectory, terminal};
 use measure::watch::watch;
 use model::spec::run::Style;
 use model::spec::{FairPlayAction, FairPlayAudit, RunSpec, RunVerb};
@@ -60,7 +60,7 @@ fn audited(verb: &FairPlayAudit) -> Result<u8> {
 }
 
 fn measured(fair: &FairPlay, spec: &RunSpec, n_runs: u32) -> Result<AuditReport> {
-    let folder = tempfile::tempdir().with_context(no_temporary)?;
+    let folder = ScratchDirectory::new().with_context(no_temporary)?;
     let record = folder.path().join("record");
     let mut session = spec.clone();
     session.length.runs = Some(n_runs);
