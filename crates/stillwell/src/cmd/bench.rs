@@ -31,7 +31,7 @@ const FUNCTION: &str = "function";
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
     if suites::is_suite(spec) {
-        return suites::bench(verb, &KnownPrograms::default());
+        return suites::bench(verb, &mut KnownPrograms::default());
     }
     suites::refuse_several(spec)?;
     let mut commands = across(programs(spec)?, &revisions::built(&spec.revisions)?);

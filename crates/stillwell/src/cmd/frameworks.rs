@@ -1,7 +1,6 @@
 //! Programs of benchmark frameworks in `bench` and suites.
 #![expect(clippy::disallowed_methods, reason = "links to programs")]
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,7 +69,7 @@ pub struct KnownPrograms {
     /// Whether the directory of the results exists: it has the sums that the gate has counted.
     pub has_directory: bool,
     /// The failed benchmarks of a suite without a single finished run, with the reason.
-    pub failed: RefCell<Vec<String>>,
+    pub failed: Vec<String>,
 }
 
 impl KnownPrograms {

@@ -49,10 +49,10 @@ pub(super) fn measure(
     (known.failing, known.has_directory) = (failing.to_vec(), request.has_directory);
     let directory = request.directory;
     let bench = BenchVerb::new(bench_spec(verb, &file, request), "/".into());
-    let code = suites::bench(&bench, &known)?;
+    let code = suites::bench(&bench, &mut known)?;
     // Without a single finished run there is no suite in it.
     let whole = if record::is_suite(directory) { whole_suite(directory)? } else { None };
-    Ok((whole.map(Assessment::of), code, known.failed.take()))
+    Ok((whole.map(Assessment::of), code, known.failed))
 }
 
 fn bench_spec(verb: &GateVerb, file: &Path, request: &SuiteRequest<'_>) -> BenchSpec {

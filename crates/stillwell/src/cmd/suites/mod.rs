@@ -71,7 +71,7 @@ pub fn refuse_several(spec: &BenchSpec) -> Result<()> {
 }
 
 /// Measures a suite, or lists its benchmarks. Some of its programs may be listed already.
-pub fn bench(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
+pub fn bench(verb: &BenchVerb, known: &mut KnownPrograms) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.suite_schema {
         return list::schema();
@@ -122,7 +122,7 @@ pub fn bench(verb: &BenchVerb, known: &KnownPrograms) -> Result<u8> {
 struct PlannedSuite<'a> {
     document: SuiteDocument,
     suite: Suite,
-    known: &'a KnownPrograms,
+    known: &'a mut KnownPrograms,
     /// The builds for this session alone.
     copies: &'a [PathBuf],
 }

@@ -34,7 +34,7 @@ const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 pub fn measure(
     spec: &BenchSpec,
     manifest: &SuiteManifest,
-    known: &KnownPrograms,
+    known: &mut KnownPrograms,
     directory: &Path,
     survey: &Survey,
     guard: &mut Guard,
@@ -115,7 +115,7 @@ struct SuiteSession<'a> {
     entries: Vec<SuiteEntry<'a>>,
     spec: &'a BenchSpec,
     manifest: &'a SuiteManifest,
-    known: &'a KnownPrograms,
+    known: &'a mut KnownPrograms,
     survey: &'a Survey,
     guard: &'a mut Guard,
     interrupt: Rc<Interrupt>,

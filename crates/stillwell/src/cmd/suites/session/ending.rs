@@ -23,7 +23,7 @@ use render::one_line;
 impl SuiteSession<'_> {
     /// Shows everything; `unwritten` is the end of benchmarks whose record lacks it. Returns the exit code.
     pub(super) fn finish(
-        &self,
+        &mut self,
         directory: &Path,
         is_interrupted: bool,
         unwritten: EndReason,
@@ -76,7 +76,7 @@ impl SuiteSession<'_> {
             }
         } else {
             self.clear(directory);
-            *self.known.failed.borrow_mut() = failures.iter().map(|why| one_line(why)).collect();
+            self.known.failed = failures.iter().map(|why| one_line(why)).collect();
             if let Some(error) = self.error(code, &failures).filter(|_| output.json) {
                 document::write_error(&mut terminal::data(), error)?;
             }
