@@ -12,7 +12,7 @@ use crate::comparison::{
 };
 use crate::exact::{repeated, repeated_ratio};
 use crate::launches::gathered;
-use crate::memory_floor::bounded;
+use crate::memory_floor::MemoryLimits;
 use crate::sessions::unpaired;
 use crate::sliced::WAIT_MIN;
 use crate::summary::{ArmSummary, TimeSummary};
@@ -137,7 +137,9 @@ impl<'a> RecordLooks<'a> {
         }
         let because = match self.conclusion(tested, judged.share) {
             Ok(found) => match self.describe(tested, &found, judged) {
-                Ok(paired) => return bounded(paired, [&self.arms[old], &self.arms[new]]),
+                Ok(paired) => {
+                    return MemoryLimits::of(self.record, &self.walls, old, new).evidence(paired);
+                }
                 Err(_) => NoTest::UnfitNumbers,
             },
             Err(because) => because,

@@ -97,7 +97,7 @@ pub enum NoTest {
     },
     /// The numbers are unfit for a test; for instance, one is not above zero.
     UnfitNumbers,
-    /// Peak memory is not above the launcher's. The program may use less, and that decides.
+    /// The peak memory of at least one run is not above the launcher's. The program may use less, and that decides.
     MemoryFloor,
 }
 

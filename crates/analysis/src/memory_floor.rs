@@ -2,38 +2,65 @@
 //! (`setmax_mm_hiwater_rss` in fs/exec.c), so a value up to the launcher's peak is only an upper limit.
 
 use crate::comparison::{Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
-use crate::summary::{ArmSummary, LimitCause, TimeSummary};
+use crate::summary::{LimitCause, TimeSummary};
+use crate::walls::Walls;
 use model::values::DecideOn;
 use record::Record;
 
+/// The launcher's peak if memory is compared, bytes.
+fn peak(record: &Record) -> Option<f64> {
+    let is_compared = record.header.plan.policy.decide_on == Some(DecideOn::Maxrss);
+    let kib = record.launcher_peak_kib().filter(|_| is_compared)?;
+    Some(kib as f64 * 1024.0)
+}
+
 /// Makes the compared memory of an arm an upper limit, if it may be the launcher's.
 pub(super) fn limit(record: &Record, memory: &mut TimeSummary) {
-    let is_compared = record.header.plan.policy.decide_on == Some(DecideOn::Maxrss);
-    let floor_kib = record.launcher_peak_kib().filter(|_| is_compared);
-    if floor_kib.is_some_and(|kib| memory.median.value <= kib as f64 * 1024.0) {
+    if peak(record).is_some_and(|peak| memory.median.value <= peak) {
         memory.limit(memory.median.value, LimitCause::MemoryFloor);
     }
 }
 
-/// The evidence of a test. An arm at the launcher's peak may use any memory below, so only a difference that less memory
-/// makes larger is decided, and its interval has one end.
-pub(super) fn bounded(paired: PairedTest, [old, new]: [&ArmSummary; 2]) -> Evidence {
-    let is_limit = |arm: &ArmSummary| {
-        arm.times.as_ref().is_some_and(|it| it.limited_by == Some(LimitCause::MemoryFloor))
-    };
-    let (old, new) = (is_limit(old), is_limit(new));
-    let open = |it: RatioInterval| RatioInterval {
-        lo: if new { 0.0 } else { it.lo },
-        hi: if old { f64::INFINITY } else { it.hi },
-        ..it
-    };
-    let ratio = open(paired.ratio);
-    let is_different = paired.decision == PairedDecision::Different;
-    if (old || new) && !(is_different && (ratio.lo >= 1.0 || ratio.hi <= 1.0)) {
-        return Evidence::None { because: NoTest::MemoryFloor };
+/// Which arm of a pair has a run whose memory may be the launcher's. One such run is enough, because it moves a floor and
+/// a mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryLimits {
+    pub(super) old: bool,
+    pub(super) new: bool,
+}
+
+impl MemoryLimits {
+    pub(super) fn of(record: &Record, walls: &Walls, old: usize, new: usize) -> Self {
+        let is_limit = |arm| peak(record).is_some_and(|peak| walls.has_up_to(arm, peak));
+        Self { old: is_limit(old), new: is_limit(new) }
     }
-    let (net_ratio, mean_ratio) = (paired.net_ratio.map(open), open(paired.mean_ratio));
-    Evidence::Paired(PairedTest { ratio, net_ratio, mean_ratio, ..paired })
+
+    fn open(self, it: RatioInterval) -> RatioInterval {
+        RatioInterval {
+            lo: if self.new { 0.0 } else { it.lo },
+            hi: if self.old { f64::INFINITY } else { it.hi },
+            ..it
+        }
+    }
+
+    /// The interval of a test. An arm at the launcher's peak may use any memory below, so only a difference that less
+    /// memory makes larger is decided, and its interval has one end. `None` for any other.
+    pub(super) fn bounded(self, ratio: RatioInterval, is_different: bool) -> Option<RatioInterval> {
+        let ratio = self.open(ratio);
+        let is_certain = is_different && (ratio.lo >= 1.0 || ratio.hi <= 1.0);
+        (is_certain || !(self.old || self.new)).then_some(ratio)
+    }
+
+    /// The evidence of a test.
+    pub(super) fn evidence(self, paired: PairedTest) -> Evidence {
+        let is_different = paired.decision == PairedDecision::Different;
+        let Some(ratio) = self.bounded(paired.ratio, is_different) else {
+            return Evidence::None { because: NoTest::MemoryFloor };
+        };
+        let net_ratio = paired.net_ratio.map(|it| self.open(it));
+        let mean_ratio = self.open(paired.mean_ratio);
+        Evidence::Paired(PairedTest { ratio, net_ratio, mean_ratio, ..paired })
+    }
 }
 
 #[cfg(test)]
@@ -45,8 +72,8 @@ mod tests {
     use model::values::metric::Metric;
     use record::{Event, Rows, fixture};
 
-    /// A session with so much memory of each arm, and a launcher of 1000 KiB.
-    fn session(kib: [u64; 2]) -> Record {
+    /// A session with so much memory of each arm in each block, and a launcher of 1000 KiB.
+    fn session(kib: impl Fn(u32) -> [u64; 2]) -> Record {
         let mut record = fixture::record(&["a", "b"]);
         record.header.plan.policy.decide_on = Some(DecideOn::Maxrss);
         record.header.plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Bytes);
@@ -57,7 +84,7 @@ mod tests {
                 let (step, arm) = (2 * block + slot, slot ^ (block & 1));
                 let mut row = fixture::row(step, arm, Some(block), 1_000_000);
                 let noise = u64::from(step * 7919 % 13);
-                row.set(Metric::MaxrssKib, Some(kib[arm as usize] + noise));
+                row.set(Metric::MaxrssKib, Some(kib(block)[arm as usize] + noise));
                 row.exit = 0;
                 record.rows.push(&row);
             }
@@ -68,9 +95,8 @@ mod tests {
     }
 
     /// The verdict, and which ends of the interval are known; or why there is no test.
-    fn judged(kib: [u64; 2]) -> Result<(Verdict, [bool; 2]), NoTest> {
-        let record = session(kib);
-        let analysis = analyse(&record);
+    fn judged(record: &Record) -> Result<(Verdict, [bool; 2]), NoTest> {
+        let analysis = analyse(record);
         let found = &analysis.comparisons[0];
         let ends = found.evidence.test()?.ratio.ends().map(|end| end.is_some());
         Ok((judge(found, &record.header.plan.policy).verdict, ends))
@@ -78,6 +104,7 @@ mod tests {
 
     #[test]
     fn memory_below_the_launchers_is_not_compared() {
+        let judged = |kib| judged(&session(|_| kib));
         assert_eq!(judged([900, 900]), Err(NoTest::MemoryFloor));
         assert_eq!(judged([900, 980]), Err(NoTest::MemoryFloor), "the launcher's peak grows");
         assert_eq!(judged([900, 3000]), Ok((Verdict::Slower, [true, false])));
@@ -85,9 +112,18 @@ mod tests {
         assert_eq!(judged([2000, 3000]), Ok((Verdict::Slower, [true, true])));
     }
 
+    /// A quarter of the reference's runs, so its median is known.
+    #[test]
+    fn memory_that_is_sometimes_the_launchers_has_one_end() {
+        let against =
+            |new| judged(&session(|block| [if block % 4 == 0 { 900 } else { 2000 }, new]));
+        assert_eq!(against(3000), Ok((Verdict::Slower, [true, false])));
+        assert_eq!(against(1500), Err(NoTest::MemoryFloor));
+    }
+
     #[test]
     fn memory_below_the_launchers_is_above_no_ceiling() {
-        let record = session([3000, 900]);
+        let record = session(|_| [3000, 900]);
         let arms = summarise(&record);
         let answer = |most: &str| {
             let ceiling = most.parse().unwrap();

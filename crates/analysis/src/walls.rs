@@ -121,6 +121,13 @@ impl Walls {
         values.len() >= n_min && least > 0.0 && most / least - 1.0 <= within
     }
 
+    /// Whether an arm, or a benchmark of the program that it stands for, has a value up to a limit.
+    pub fn has_up_to(&self, arm: usize, most: f64) -> bool {
+        let of_program = self.programs.as_ref().and_then(|programs| programs.arms.get(arm));
+        let mut arms = of_program.map_or(std::slice::from_ref(&arm), Vec::as_slice).iter();
+        arms.any(|&arm| self.arms[arm].iter().flatten().any(|run| run.value <= most))
+    }
+
     /// The pairs of two arms, in block order.
     pub fn slots(&self, old: usize, new: usize) -> Slots {
         let mut slots = Slots::default();

@@ -360,7 +360,7 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
                 .into()
         }
         NoTest::MemoryFloor => {
-            "peak memory is not above our launcher's; the program's own may be lower".into()
+            "the peak memory of at least one run is not above our launcher's; its own may be lower".into()
         }
     }
 }
