@@ -77,6 +77,7 @@ pub use finding::{Finding, Note};
 pub use layouts::over_layouts;
 pub use long_slices::LongSlices;
 pub use low_runs::{LoneRun, Oddity, WorkCount};
+pub use memory_floor::MemoryLimits;
 pub use neighbours::Neighbours;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
 pub use ranking::{Ranking, geometric_mean};

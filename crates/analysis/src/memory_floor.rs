@@ -24,15 +24,20 @@ pub(super) fn limit(record: &Record, memory: &mut TimeSummary) {
 /// Which arm of a pair has a run whose memory may be the launcher's. One such run is enough, because it moves a floor and
 /// a mean.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MemoryLimits {
+pub struct MemoryLimits {
     pub(super) old: bool,
     pub(super) new: bool,
 }
 
 impl MemoryLimits {
-    pub(super) fn of(record: &Record, walls: &Walls, old: usize, new: usize) -> Self {
+    pub fn of(record: &Record, walls: &Walls, old: usize, new: usize) -> Self {
         let is_limit = |arm| peak(record).is_some_and(|peak| walls.has_up_to(arm, peak));
         Self { old: is_limit(old), new: is_limit(new) }
+    }
+
+    /// The limits of several sessions together.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { old: self.old || other.old, new: self.new || other.new }
     }
 
     fn open(self, it: RatioInterval) -> RatioInterval {

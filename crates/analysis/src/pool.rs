@@ -14,6 +14,7 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Look, Spending};
 
 use crate::comparison::{NoTest, RatioInterval};
+use crate::memory_floor::MemoryLimits;
 use crate::summary::UncertainValue;
 use crate::walls::Slots;
 use crate::watch::estimand_of;
@@ -30,6 +31,7 @@ pub struct NodePairs {
     /// The task's plan; all tasks of a variant compare the same quantity by the same rule.
     pub plan: Arc<Plan>,
     pub slots: Slots,
+    pub memory: MemoryLimits,
 }
 
 /// A variant of a benchmark against the reference.
@@ -52,6 +54,26 @@ pub struct PoolLine {
     pub plan: Arc<Plan>,
     /// Whether the times include the shell or another control.
     pub has_control: bool,
+}
+
+impl PoolLine {
+    /// Leaves of a ratio of memory what less memory would not change.
+    fn limit(&mut self, memory: MemoryLimits) {
+        let ratio = match &mut self.evidence {
+            PoolEvidence::Pooled(pooled) => &mut pooled.ratio,
+            PoolEvidence::OneNode(one) => &mut one.ratio,
+            PoolEvidence::None { .. } => return,
+        };
+        let is_different = !ratio.logs().contains(0.0);
+        if let Some(bounded) = memory.bounded(*ratio, is_different) {
+            *ratio = bounded;
+            return;
+        }
+        self.evidence = PoolEvidence::None { because: NoTest::MemoryFloor };
+        for node in &mut self.nodes {
+            (node.ratio, node.outlier_p, node.is_outlier) = (None, None, false);
+        }
+    }
 }
 
 /// The evidence on a ratio.
@@ -112,7 +134,7 @@ pub struct NodeRatio {
     pub node: String,
     /// Number of pairs on the node.
     pub n_pairs: usize,
-    /// The ratio with its standard error; `None` without a pair, or without scatter.
+    /// The ratio with its standard error; `None` without a pair, without scatter, or if memory may be the launcher's.
     pub ratio: Option<UncertainValue>,
     /// p-value of "a node like the others", adjusted for the number of nodes (Holm).
     pub outlier_p: Option<f64>,
@@ -133,6 +155,7 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     let groups = groups(pieces);
     let n_lines = groups.len();
     let n_family = n_family.max(n_lines);
+    let limits: Vec<MemoryLimits> = groups.iter().map(|group| group.first.memory).collect();
     let mut lines: Vec<(PoolLine, PoolTest)> =
         groups.into_par_iter().map(|group| line(group, n_family, seed)).collect();
     let tested: Vec<usize> =
@@ -153,6 +176,7 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     for ((&at, share), p) in tested.iter().zip(shares).zip(adjusted) {
         let (line, found) = &mut lines[at];
         line.evidence = evidence(line, found, share, p);
+        line.limit(limits[at]);
     }
     lines.into_iter().map(|(line, _)| line).collect()
 }
@@ -168,13 +192,14 @@ fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
     let mut groups: Vec<VariantPairs> = Vec::new();
     for mut piece in pieces {
         let slots = std::mem::take(&mut piece.slots);
-        let node = piece.node.clone();
+        let (node, memory) = (piece.node.clone(), piece.memory);
         let key = (piece.benchmark.clone(), piece.arm.clone());
         let at = *places.entry(key).or_insert_with(|| {
             groups.push(VariantPairs { first: piece, nodes: BTreeMap::new() });
             groups.len() - 1
         });
         groups[at].nodes.entry(node).or_default().append(&slots);
+        groups[at].first.memory = groups[at].first.memory.or(memory);
     }
     groups
 }

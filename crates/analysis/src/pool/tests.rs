@@ -20,6 +20,7 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         reference: "base".into(),
         plan: Arc::new(plan),
         slots,
+        memory: MemoryLimits::default(),
     }
 }
 
@@ -85,6 +86,23 @@ fn what_cannot_be_tested_says_why() {
     let because = NoTest::UnfitNumbers;
     assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
     assert!(pool(Vec::new(), 0, 1).is_empty());
+}
+
+/// On one node of four.
+#[test]
+fn memory_at_the_launchers_peak_is_a_limit() {
+    let mut stream = Stream::new(5);
+    let mut of = |old, new| {
+        let mut pieces = ["n0", "n1", "n2", "n3"].map(|it| piece("x", it, 1.5, 10, &mut stream));
+        pieces[1].memory = MemoryLimits { old, new };
+        pool(pieces.to_vec(), 1, 1).remove(0)
+    };
+    let ends = |line: &PoolLine| pooled(line).ratio.ends().map(|end| end.is_some());
+    assert_eq!(ends(&of(false, false)), [true, true]);
+    assert_eq!(ends(&of(true, false)), [true, false]);
+    let turned = of(false, true);
+    assert_eq!(turned.evidence, PoolEvidence::None { because: NoTest::MemoryFloor });
+    assert!(turned.nodes.iter().all(|node| node.ratio.is_none()), "{turned:?}");
 }
 
 /// The p-value, the interval and the word come from one decision, even with tied times.

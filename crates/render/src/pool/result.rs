@@ -13,7 +13,7 @@ use crate::document::DocumentBody;
 use crate::names::first_of;
 use crate::pool::{NAME_MAX, NAMED_MAX};
 use crate::quantity::QuantityWords;
-use crate::ratios::ratio_text;
+use crate::ratios::{ratio_and_interval, ratio_text};
 use crate::styles::paint;
 use crate::text::{margin, no_test};
 use crate::units::{counted, percent};
@@ -116,8 +116,12 @@ fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
     }
 }
 
-/// A ratio with half of its interval; an interval wider than the ratio carries no information yet.
+/// A ratio with half of its interval; an interval wider than the ratio carries no information yet. A difference of
+/// limits has one end.
 fn shown_ratio(ratio: RatioInterval) -> String {
+    if ratio.ends().contains(&None) && !ratio.logs().contains(0.0) {
+        return ratio_and_interval(ratio);
+    }
     let half_width = (ratio.hi - ratio.lo) / 2.0;
     if half_width < ratio.ratio {
         ratio_text(ratio.ratio, Some(half_width))
@@ -363,6 +367,13 @@ mod tests {
         assert_eq!(verdict(&line, &judged(&line)), "worse");
         let on_a_node = UncertainValue { value: 1.25, err: None };
         assert_eq!(node_ratio(Some(on_a_node), &line), "0.800");
+    }
+
+    #[test]
+    fn a_difference_of_limits_has_one_end() {
+        let interval = |lo, hi| shown_ratio(RatioInterval { ratio: 1.25, lo, hi });
+        assert_eq!(interval(1.24, f64::INFINITY), "1.25 [at least 1.2400]");
+        assert_eq!(interval(0.0, f64::INFINITY), "unknown");
     }
 
     /// A value in milliseconds is a time, as in every other verb.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark, seed_option};
 use crate::pool::progress::{done, node_name};
+use analysis::MemoryLimits;
 use analysis::launches;
 use analysis::pool::NodePairs;
 use analysis::walls::Walls;
@@ -58,8 +59,8 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     check(&record, expected, listed, commits)
         .with_context(|| format!("{}", record.path.display()))?;
     let walls = Walls::of(&record);
-    let node = node_name(record.header.facts.host);
-    let plan = Arc::new(record.header.plan);
+    let node = node_name(record.header.facts.host.clone());
+    let plan = Arc::new(record.header.plan.clone());
     let piece = |arm: usize| {
         let reference = plan.reference_of(arm);
         NodePairs {
@@ -69,6 +70,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
             reference: plan.arms[reference].label().to_owned(),
             plan: Arc::clone(&plan),
             slots: walls.slots(reference, arm),
+            memory: MemoryLimits::of(&record, &walls, reference, arm),
         }
     };
     Ok(plan.compared().into_iter().map(piece).collect())
