@@ -109,7 +109,7 @@ impl SliceRunner<'_> {
     fn loops_of(&mut self, member: &mut TeamWorker) -> Result<u64, SliceError> {
         let target_ns = self.workers.slice_ns as f64;
         let mut loops = 1;
-        let (mut first_ns, mut n_untimed) = (None, 0);
+        let (mut first_ns, mut n_untimed, mut showed_nothing) = (None, 0, false);
         loop {
             let slice = member.slice(loops)?;
             let mut least_ns = slice.busy_ns();
@@ -120,10 +120,13 @@ impl SliceRunner<'_> {
                 }
             }
             if least_ns >= target_ns || loops >= LOOPS_MAX {
-                // The last step was large: go back to the number needed.
+                // The last step was large: go back to the number needed. A coarse clock showed nothing of fewer loops.
+                // It shows something of twice as many, also if they get faster.
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
-                return Ok((needed as u64).clamp(1, loops));
+                let enough = (needed as u64).clamp(1, loops);
+                return Ok(if showed_nothing { 2 * loops } else { enough });
             }
+            showed_nothing = slice.wall_ns == 0;
             // More loops would take longer and longer, and never be enough.
             let first_ns = *first_ns.get_or_insert(slice.untimed_ns());
             n_untimed = if is_untimed(&slice, first_ns) { n_untimed + 1 } else { 0 };

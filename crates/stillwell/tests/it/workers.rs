@@ -43,6 +43,7 @@ for line in os.fdopen(r):
         # The times are made up, but they must not be longer than it took.
         end = time.monotonic_ns() + wall
         while time.monotonic_ns() < end: pass
+        if bad == 'coarse': wall -= wall % 10_000_000
         say('time %d %d cats=%d' % (wall, wall // 2, 3 * n))
     elif words[0] == 'quit':
         say('bye'); break
@@ -254,6 +255,15 @@ fn a_worker_whose_clock_stands_still_ends_the_session() {
     let bench = bench_with_worker();
     let ran = workers(&bench, &[], &["./worker 1 0 untimed"]).ends_with(2);
     ran.says(&["asked to \"run 10", "far shorter than it had taken to answer: 'time 0 0'"]);
+}
+
+/// Slices of a millisecond took 0 ns by it, and got a thousand times as many loops.
+#[test]
+fn a_clock_that_ticks_every_10_ms_gets_slices_of_two_ticks() {
+    let bench = bench_with_worker();
+    let options = ["-r", "2", "--values", "2", "--min-time", "1ms"];
+    workers(&bench, &options, &["./worker 10000000 0 coarse"]).ends_with(0);
+    assert!(bench.record().rows.iter().all(|row| row.get("loops") == Some(2000)));
 }
 
 #[test]
