@@ -90,6 +90,9 @@ fn parse_one(word: &str) -> Result<MetricChoice, String> {
     let (name, quantity) = match Metric::from_name(name) {
         Some(metric) => (metric.info().name, metric.info().quantity),
         None if name == CPU || name == "time_cpu" => (CPU, Quantity::Time { ns_per_unit: 1000 }),
+        None if name == "all" || preset(name).is_some() => {
+            return Err(format!("{name} takes no unit"));
+        }
         None => {
             let known: Vec<_> = METRICS.iter().map(|info| info.name).collect();
             return Err(format!(
@@ -146,6 +149,8 @@ mod tests {
         check("time,cpu:ms", Ok(&twice));
         check("wall:MiB", Err("not a unit of wall"));
         check("speed", Err("not default, time, all"));
+        check("all:ms", Err("all takes no unit"));
+        check("time:ms", Err("time takes no unit"));
     }
 
     #[test]
