@@ -100,8 +100,8 @@ pub struct JudgementOptions {
     /// Differences below this many percent count as the same [default: 1]
     #[arg(long, value_name = "PCT")]
     pub same: Option<Percent>,
-    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
-    /// runs, local or of all) or mean [default: adaptive]
+    /// What is compared: adaptive (the sharpest of typical, the two floors and the geometric mean), typical (trimmed
+    /// mean), floor (lowest runs, local or of all) or mean [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
     /// The clock, where other options say it.

@@ -96,7 +96,7 @@ pub enum Priority {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Estimand {
-    /// The most precise of typical and floor, chosen without looking at which arm is which.
+    /// The sharpest of typical, the two floors and the geometric mean, chosen without looking at which arm is which.
     #[default]
     Adaptive,
     /// 25 % trimmed mean.
