@@ -218,6 +218,15 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    #[test]
+    fn timeit_names_only_what_a_worker_counts() {
+        let all = Cli::command();
+        let help = all.find_subcommand("timeit").unwrap().clone().render_long_help().to_string();
+        for word in ["instructions", "--counter", "tree-memory", "switches"] {
+            assert!(!help.contains(word), "{word}: {help}");
+        }
+    }
+
     /// Collects the meanings of each letter in all verbs and actions.
     fn letters(command: &clap::Command, meanings: &mut BTreeMap<char, BTreeSet<String>>) {
         for arg in command.get_arguments() {

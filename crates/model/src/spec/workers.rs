@@ -26,6 +26,13 @@ pub struct TimeitVerb {
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]
+#[command(
+    mut_arg("decide_on", |arg| arg.hide_possible_values(true).help(
+        "What is compared and shown: clean (wall time without the time in which the process was ready and other programs \
+         had the CPU), wall, cpu or maxrss (memory of the process) [default: clean; wall where the kernel does not tell]"
+    )),
+    mut_arg("counter", |arg| arg.hide(true)),
+)]
 pub struct TimeitSpec {
     /// Python statement to time; several are the lines of one
     #[arg(value_name = "STMT", required = true)]
@@ -94,6 +101,11 @@ impl BenchVerb {
 
 /// Options of `stillwell bench`.
 #[derive(Args, Clone, Debug, Default)]
+#[command(mut_arg("decide_on", |arg| arg.help(
+    "What is compared and shown, as for run; of statements and of programs that speak the worker protocol clean, wall, cpu \
+     or maxrss alone [default: value, or the time that a framework says, if there is one, else clean; wall where the kernel \
+     does not tell]"
+)))]
 pub struct BenchSpec {
     /// A suite file (its name ends with .toml); or benchmark programs, each with its arguments in one word, quoted as in a
     /// shell, of which the first is the reference; or the word pyperformance, for the scripts of that Python package in
