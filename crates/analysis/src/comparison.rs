@@ -72,7 +72,7 @@ impl Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoTest {
-    /// The runs were not interleaved: `--order sequential`.
+    /// The runs were not interleaved: `--order sequential`, or a parameter in `--setup` or `--cleanup`.
     Sequential,
     /// Another program measured the arms; the order of the runs is not known.
     Imported,

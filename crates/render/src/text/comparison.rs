@@ -329,9 +329,7 @@ pub(crate) fn no_test(because: NoTest, policy: DecisionRule) -> String {
 fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {
-            "one command ran after the other (--order sequential), so drift between them is not \
-                               controlled"
-                .into()
+            "one command ran after the other, so drift between them is not controlled".into()
         }
         NoTest::Imported => "the file does not say that the order of the runs was random".into(),
         NoTest::SeparateRecords => {

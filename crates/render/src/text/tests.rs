@@ -327,7 +327,7 @@ fn no_test_says_why() {
     let ratio = uncertain(1.018, 0.006);
     let unpaired = |because| Evidence::Unpaired { ratio, because, past: None };
     is(unpaired(NoTest::Sequential), "1.0180 +- 0.0060 (an estimate, not a test)");
-    is(unpaired(NoTest::Sequential), "(--order sequential)");
+    is(unpaired(NoTest::Sequential), "after the other, so drift between them");
     is(unpaired(NoTest::SeparateRecords), "separate sessions: drift");
 }
 
