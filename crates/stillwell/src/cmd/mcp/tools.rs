@@ -27,11 +27,11 @@ type Argv = Vec<String>;
 struct MeasureArguments {
     /// The program and its arguments, each a text of its own. No shell reads them; for a shell: ["sh", "-c", "..."].
     command: Argv,
-    /// Most time to measure, for example "30s" or "2min" [default: 10s].
+    /// Most time to measure, for example "30s" or "2min" [default: 3s].
     budget: Option<String>,
-    /// Exactly this many timed runs [default: as many as fit the budget].
+    /// Exactly this many timed runs [default: until t0 is known to 0.5 %, at most as many as fit the budget].
     runs: Option<NonZeroU32>,
-    /// Warm-up runs before the timed ones [default: 1].
+    /// Warm-up runs before the timed ones [default: 1, or 0 with runs].
     warmup: Option<u32>,
     /// The directory to run in [default: the server's].
     directory: Option<String>,
@@ -50,7 +50,7 @@ struct CompareArguments {
     budget: Option<String>,
     /// Exactly this many timed runs of each command [default: until everything is decided].
     runs: Option<NonZeroU32>,
-    /// Warm-up runs of each command before the timed ones [default: 1].
+    /// Warm-up runs of each command before the timed ones [default: 1, or 0 with runs].
     warmup: Option<u32>,
     /// Differences below this many percent count as the same [default: 1].
     same: Option<f64>,
@@ -314,6 +314,29 @@ mod tests {
         let tried = json!({ "campaign": "c", "name": "n", "command": ["x", "-y"] });
         check("try", tried, Ok("campaign try c --json n -- x -y"));
         check("status", json!({ "campaign": "-c" }), Ok("campaign status ./-c --json"));
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_run() {
+        let tools = list();
+        let is = |tool: usize, argument: &str, expected: &str| {
+            let described = &tools[tool]["inputSchema"]["properties"][argument]["description"];
+            let described = described.as_str().unwrap().trim_end_matches('.');
+            assert!(described.ends_with(expected), "{argument}: {described}");
+        };
+        let all = model::spec::command();
+        let run = all.find_subcommand("run").unwrap();
+        let of_run = |id: &str| {
+            let arg = run.get_arguments().find(|arg| arg.get_id() == id).unwrap();
+            let help = arg.get_help().unwrap().to_string();
+            help[help.rfind("[default: ").unwrap()..].to_owned()
+        };
+        assert_eq!(of_run("budget"), "[default: 10s, or 3s for a single command]");
+        is(0, "budget", "[default: 3s]");
+        is(1, "budget", "[default: 10s]");
+        let warmup = of_run("warmup").replace("--runs", "runs");
+        is(0, "warmup", &warmup);
+        is(1, "warmup", &warmup);
     }
 
     #[test]
