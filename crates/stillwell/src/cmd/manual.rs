@@ -97,8 +97,8 @@ fn write_all(directory: &Path, command: &Command) -> Result<u8> {
 /// The page of a verb with its actions.
 fn page_of(verb: &Command) -> Result<String> {
     let mut page = Vec::new();
-    let man = Man::new(verb.clone());
-    man.render_title(&mut page)?;
+    let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
+    Man::new(verb.clone()).source(tool).render_title(&mut page)?;
     section(&mut page, verb)?;
     let actions = verb.get_subcommands().filter(|action| !action.is_hide_set());
     actions.into_iter().try_for_each(|action| section(&mut page, action))?;
@@ -110,7 +110,10 @@ fn page_of(verb: &Command) -> Result<String> {
 }
 
 fn section(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
-    let man = Man::new(command.clone());
+    // clap_mangen writes options with values as flags into a synopsis of its own.
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    let man = Man::new(command.clone().override_usage(usage));
     man.render_name_section(page)?;
     man.render_synopsis_section(page)?;
     if command.get_long_about().is_some() {
@@ -180,10 +183,12 @@ mod tests {
         let command = built();
         let page = |name: &str| page_of(command.find_subcommand(name).unwrap()).unwrap();
         let run = page("run");
-        assert!(run.contains(".TH stillwell-run 1"), "{run}");
+        let title = concat!(".TH stillwell-run 1  \"stillwell ", env!("CARGO_PKG_VERSION"), "\"");
+        assert!(run.contains(title), "{run}");
         assert!(run.contains("\\-\\-warmup") && run.contains("METRICS"), "{run}");
         assert!(!run.contains("\\-\\-host\\-root"), "hidden");
         let system = page("system");
+        assert!(system.contains("\\fBstillwell system tune\\fR [OPTIONS]\n"), "{system}");
         assert!(system.contains("stillwell\\-system\\-tune") || system.contains("system tune"));
         assert!(!system.contains("guard"), "hidden");
     }
