@@ -14,7 +14,7 @@ use crate::words::command_parser;
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default)]
 #[command(
-    override_usage = "stillwell bisect [OPTIONS] --build COMMAND GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] --build CMD GOOD BAD --program CMD --only NAME\n       stillwell bisect --gate DIR --build COMMAND --program COMMAND\n       stillwell bisect --resume DIR",
+    override_usage = "stillwell bisect [OPTIONS] [--build CMD] GOOD BAD -- COMMAND\n       stillwell bisect [OPTIONS] [--build CMD] GOOD BAD --program CMD --only NAME\n       stillwell bisect --gate DIR [--build CMD] --program CMD\n       stillwell bisect --resume DIR",
     after_help = "Exit code: 0 if a commit was found and confirmed, 3 if not, 2 after an error, 130 after ^C. With --step: 0 like \
                   GOOD, 1 like BAD, 125 neither or not measured, 128 after an error. docs/bisect.md shows a whole search"
 )]
@@ -63,8 +63,8 @@ pub struct BisectVerb {
     /// Most time for each comparison; it ends as soon as it is decided [default: 120s]
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
-    /// What is compared: wall, user or sys (CPU time), maxrss (memory of the largest process), faults, switches, instructions,
-    /// cycles, or value (of --value) [default: value if there is one, else the time]
+    /// What is compared: clean, wall, cpu, user, sys, maxrss, tree-memory, faults, switches, instructions, cycles or value, as
+    /// for run [default: value if there is one, else the time]
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
     /// What counts instructions: auto, pmu or valgrind, as for run [default: auto]

@@ -133,8 +133,8 @@ pub struct JudgedValueOptions {
     /// What is compared: adaptive, typical, floor or mean, as for run [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
-    /// What is compared: clean, wall, cpu, user, sys, maxrss, faults, switches, instructions, cycles or value, as for run
-    /// [default: value if there is one, else the time]
+    /// What is compared: clean, wall, cpu, user, sys, maxrss, tree-memory, faults, switches, instructions, cycles or value,
+    /// as for run [default: value if there is one, else the time]
     #[arg(long, value_name = "METRIC")]
     pub decide_on: Option<DecideOn>,
 }

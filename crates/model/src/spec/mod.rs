@@ -227,6 +227,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_help_of_decide_on_names_each_value() {
+        let all = Cli::command();
+        for verb in ["run", "race", "bisect"] {
+            let mut options = all.find_subcommand(verb).unwrap().get_arguments();
+            let option = options.find(|arg| arg.get_id() == "decide_on").unwrap();
+            let help = option.get_help().unwrap().to_string();
+            for value in option.get_possible_values() {
+                assert!(help.contains(value.get_name()), "{verb}: {help}");
+            }
+        }
+    }
+
     /// Collects the meanings of each letter in all verbs and actions.
     fn letters(command: &clap::Command, meanings: &mut BTreeMap<char, BTreeSet<String>>) {
         for arg in command.get_arguments() {
