@@ -34,7 +34,7 @@ pub struct HistoryFile {
 /// `history add`.
 #[derive(Debug, clap::Args)]
 pub struct HistoryAdd {
-    /// Records, or files of other programs; a directory stands for all files in it
+    /// Records, or files of other programs; a directory stands for all results in it and below
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]

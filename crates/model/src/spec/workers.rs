@@ -195,8 +195,9 @@ fn pinned(text: &str) -> Result<(String, String), String> {
 /// What both have.
 #[derive(Args, Clone, Debug, Default)]
 #[command(mut_arg("record", |arg| arg.help(
-    "Where to keep the record; the file must not exist. A name that ends with .json, .csv or .md, or with .gz after it, \
-     gets the results instead, as pyperf's JSON or as a table [default: a new file in $XDG_STATE_HOME/stillwell]"
+    "Where to keep the record, of a suite a directory; it must not exist. A name that ends with .json, .csv or .md, or with \
+     .gz after it, gets the results instead, as pyperf's JSON or as a table [default: a new file in \
+     $XDG_STATE_HOME/stillwell]"
 )))]
 pub struct SessionOptions {
     #[command(flatten)]
