@@ -1,5 +1,5 @@
-//! The exit codes of every verb, as in the README. `load -- COMMAND`, `shield exec` and `link-order` pass on the exit
-//! code of their command.
+//! The exit codes of every verb, as in docs/commands.md. `load -- COMMAND`, `shield exec` and `link-order` pass on the
+//! exit code of their command.
 
 /// The verb did its work. With `--fail-on`: nothing is slower; `check`: every command is stable.
 pub const SUCCESS: u8 = 0;
