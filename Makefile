@@ -136,7 +136,7 @@ lint: ## formatting and clippy, no warnings
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 bench: export STILLWELL = $(RELEASE)
-bench: release ## the experiments of docs/experiments.md, side by side with other tools
+bench: release ## most experiments of docs/experiments.md, side by side with other tools
 	experiments/overhead/run
 	experiments/records/run
 	experiments/real/run
