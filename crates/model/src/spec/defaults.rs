@@ -11,7 +11,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::spec::command_line::{long_option, n_values, renamed, short_option};
 use crate::spec::default_verbs::{NO_DEFAULTS, VERBS};
-use crate::spec::schema::{command, parse};
+use crate::spec::schema::{SCHEMA, command, parse};
 use crate::spec::suite::closest;
 
 pub use crate::spec::default_verbs::takes_defaults;
@@ -22,7 +22,7 @@ pub const VARIABLE: &str = "STILLWELL_OPTIONS";
 pub const FILE: &str = "stillwell.toml";
 
 /// Options of the command line alone: rights, and what is about one session.
-const REFUSED: [&str; 4] = ["as_root", "resume", "record", NO_DEFAULTS];
+const REFUSED: [&str; 5] = ["as_root", "resume", "record", NO_DEFAULTS, SCHEMA];
 
 /// The kinds of values that a file may give, as the help names them. A checkout can bring a file, so the file chooses
 /// neither what is executed nor which files are read or written. An option with a new kind of value is refused.

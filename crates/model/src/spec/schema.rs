@@ -9,7 +9,7 @@ use crate::spec::default_verbs::{NO_DEFAULTS, are_for};
 use crate::spec::{Cli, short_help, verb_groups};
 
 /// Ids of the options.
-const SCHEMA: &str = "json_schema";
+pub(super) const SCHEMA: &str = "json_schema";
 const JSON: &str = "json";
 /// The heading for verbs that have headings.
 const OUTPUT: &str = "Output";

@@ -53,6 +53,7 @@ fn a_wrong_option_is_named_with_its_place() {
     wrong("", "[run]\nsetup = \"touch r.swell\"", "stillwell.toml:2: setup is refused here");
     wrong("", "same = 1\nruns = \"x\"\n", "stillwell.toml:2: --runs x: this is not a whole number");
     wrong("", "as_root = true", "stillwell.toml:1: as_root is for the command line alone");
+    wrong("", "schema = true", "stillwell.toml:1: schema is for the command line alone");
     wrong("", "[run\n", "stillwell.toml:1: ");
     let error = "--affinity: CPU 4000 is not one of those that are online";
     wrong("", "affinity = \"4000\"", error);
