@@ -131,6 +131,9 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
         if !is_over {
             store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
             store.waiting(waiting);
+            if matches!(extent, Extent::Shield(_)) {
+                store.resume();
+            }
         } else if let Err(error) = store.remove() {
             result.failed.push(("run/stillwell/journal".into(), in_words(&error)));
         }

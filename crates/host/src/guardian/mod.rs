@@ -173,10 +173,7 @@ fn begin(
             return Err((error, Aftermath::of(&restored)));
         }
         if !restored.restored.is_empty() || restored.waiting.is_empty() {
-            notes.push(format!(
-                "an earlier stillwell was killed; {} files were put back first",
-                restored.restored.len()
-            ));
+            notes.push("what an earlier stillwell has left was put back first".into());
         }
         notes.extend(restored.waits());
     } else if !store.journal.begun.is_empty() {

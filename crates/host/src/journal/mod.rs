@@ -143,6 +143,19 @@ impl Store {
         self.append(JournalEntry::Done)
     }
 
+    /// Notes that a benchmark's session on a machine that is tuned for longer has ended: the tuning goes on.
+    pub fn resume(&mut self) {
+        let begun = &self.journal.begun;
+        let lasting = match begun.last() {
+            Some(last) if last.scoped => begun.iter().rfind(|begin| !begin.scoped).cloned(),
+            _ => None,
+        };
+        if let Some(lasting) = lasting {
+            self.note(JournalEntry::Begin(lasting));
+            self.note(JournalEntry::Done);
+        }
+    }
+
     /// Notes the files that are about to be restored.
     pub fn restoring(&mut self, paths: Vec<String>) {
         if !paths.is_empty() {

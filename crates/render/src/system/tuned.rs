@@ -157,7 +157,7 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
             }
             (true, _) => format!("process {} is running", last.pid),
             (false, false) => format!("process {} has ended", last.pid),
-            (false, true) => format!("process {} was ended before it had put it back", last.pid),
+            (false, true) => format!("process {} ended before everything was put back", last.pid),
         };
         writeln!(text, "changed since {since} by user {}, {how}; {process}", first.user_id).ok();
     }

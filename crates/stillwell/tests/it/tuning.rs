@@ -223,7 +223,7 @@ fn what_both_have_left_the_next_start_puts_back() {
     // The killed guardian ends when it gets a CPU.
     wait_until("both have ended", || {
         let status = system(&bench, &["status"]).ends_with(0).stdout;
-        status.contains("was ended before it had put it back")
+        status.contains("ended before everything was put back")
     });
     let ran = system(&bench, &["tune", "--only", "ksm"]).ends_with(0);
     assert!(ran.stdout.contains("1 file put back"), "{ran:?}");

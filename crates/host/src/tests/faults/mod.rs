@@ -209,6 +209,31 @@ fn fill(row: &mut Row) {
     }
 }
 
+/// Its guardian ends in order, so what `system tune` has changed stays for the next session.
+#[test]
+fn a_session_with_a_shield_leaves_the_tuning_of_before() {
+    for machine in MACHINES {
+        let mut fixture = Fixture::new(machine);
+        let host = fixture.host();
+        FaultVerb::Reset.prepare(machine, &host);
+        let before = std::mem::replace(&mut fixture.before, kernel::files(&host.root));
+        let told = |verb| {
+            let row = Row { verb, machine, n_calls: 0, ends: [0; 4], wrong: Vec::new() };
+            act(&row, &host, u64::MAX, Fault::Dies).0.expect("nothing dies")
+        };
+        for verb in [FaultVerb::RunIsolate, FaultVerb::RunIsolate, FaultVerb::ShieldOff] {
+            let told = told(verb);
+            assert_eq!(told.exit_code, 0, "{machine}, {verb:?}: {told:?}");
+            assert_eq!(changed(&fixture), [""; 0], "{machine}, {verb:?}");
+        }
+        let told_of_tuning = told(FaultVerb::RunTune).text;
+        assert!(told_of_tuning.contains("has tuned this machine already"), "{told_of_tuning}");
+        assert_eq!(told(FaultVerb::Reset).exit_code, 0, "{machine}");
+        fixture.before = before;
+        assert_eq!(changed(&fixture), [""; 0], "{machine}");
+    }
+}
+
 #[test]
 fn whatever_fails_the_machine_is_put_back_or_the_user_is_told() {
     let all = FaultVerb::ALL.iter().flat_map(|verb| MACHINES.map(|machine| (*verb, machine)));
