@@ -276,10 +276,15 @@ fn judge(
             return;
         }
     };
+    // The kernel derives no other value from a write that failed.
+    let is_back = match error.is_some() {
+        true => item.file.format.same(&item.kept.old, &now),
+        false => host.is_still(item.file.format, &item.kept.old, &now),
+    };
     let file = (path.as_str(), item.file.format);
     if let Some(waiting) = absent::left_out(host, file, &item.kept.old, &now, online_before) {
         result.waiting.push(waiting);
-    } else if host.is_still(item.file.format, &item.kept.old, &now) {
+    } else if is_back {
         result.restored.extend(is_changed.then_some(path));
     } else if !item.is_written && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) {
         // It moved with a CPU, and the kernel refuses to move it: EPERM since Linux 6.12, EIO before.
@@ -306,6 +311,10 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
         // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c. A user without root fails at open instead: EACCES.
         Some(libc::EPERM) if path.ends_with("/no_turbo") => {
             format!("{}: turbo is off in the BIOS, or the processor has none", reason(error))
+        }
+        // `perf_event_max_sample_rate_handler()` in kernel/events/core.c.
+        Some(libc::EINVAL) if path.ends_with("/perf_event_max_sample_rate") => {
+            format!("{}: kernel.perf_cpu_time_max_percent is 0 or 100", reason(error))
         }
         Some(libc::EROFS) => {
             let mount = path.split('/').next().unwrap_or(path);

@@ -248,6 +248,21 @@ fn a_percentage_of_0_or_100_makes_the_kernel_refuse_a_rate() {
     assert!(matches!(reading(&host, "perf-rate", &[]).state, State::CannotSet { .. }));
 }
 
+/// An administrator has set the percentage meanwhile. The tuned rate is not the old one, although it is lower.
+#[test]
+fn a_rate_that_the_kernel_refuses_stays_in_the_journal() {
+    let (_directory, mut host) = machine("vm");
+    let rate = "proc/sys/kernel/perf_event_max_sample_rate";
+    tune(&host, &[3], &named(&["perf-rate"])).unwrap();
+    host.kernel = Some(|_, _, _, _| Err(rustix::io::Errno::INVAL.into()));
+    let restored = reset(&host);
+    assert!(restored.restored.is_empty(), "{restored:#?}");
+    assert!(restored.failed[0].1.contains("perf_cpu_time_max_percent"), "{restored:#?}");
+    host.kernel = Some(kernel::answer);
+    assert_eq!(reset(&host).restored, [rate]);
+    assert_eq!(read(&host, rate), "100000");
+}
+
 /// The administrator may have disabled irqbalance long ago.
 #[test]
 fn irqbalance_that_was_not_running_is_not_started() {
