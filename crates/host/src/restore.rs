@@ -125,8 +125,8 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
     let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
     result.failed.extend(unread);
     let is_whole = paths.len() == store.journal.items.len();
+    let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
     if result.is_complete() {
-        let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
         let is_over = is_whole && result.waiting.is_empty();
         if !is_over {
             store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
@@ -137,8 +137,31 @@ pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Resto
         } else if let Err(error) = store.remove() {
             result.failed.push(("run/stillwell/journal".into(), in_words(&error)));
         }
+    } else {
+        store.waiting(waiting.clone());
+        note_left(host, store, &waiting);
     }
     result
+}
+
+/// Notes the values that a failed restoration has left. From now on any other value is another program's.
+fn note_left(host: &Host, store: &mut Store, waiting: &[String]) {
+    let (mut left, mut unread) = (Vec::new(), Vec::new());
+    for item in &store.journal.items {
+        let path = item.kept.path.clone();
+        let is_open = item.is_restoring || item.is_pending || item.is_waiting;
+        if !is_open || waiting.contains(&path) {
+            continue;
+        }
+        match content(host, item) {
+            Ok(Content::Text(now)) => left.push((path, now)),
+            Ok(Content::Gone | Content::Replaced) => {}
+            Err(_) => unread.push(path),
+        }
+    }
+    store.restoring(unread);
+    // Without the line any value counts as ours, as before.
+    store.saw(left).ok();
 }
 
 /// The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.

@@ -17,7 +17,7 @@ pub(super) enum JournalEntry {
     Keep { knob: String, files: Vec<SavedFile> },
     /// A write that is about to happen.
     Change { knob: String, path: String, old: String, new: String, identity: Option<String> },
-    /// Values of files that the kernel changed after a knob was turned.
+    /// Values of files that the kernel changed after a knob was turned, or that a failed restoration has left.
     Seen { files: Vec<(String, String)> },
     /// The tuning is complete.
     Done,
@@ -29,7 +29,7 @@ pub(super) enum JournalEntry {
     Forgotten { paths: Vec<String> },
     /// Files that wait for an offline CPU.
     Waiting { paths: Vec<String> },
-    /// Files that are about to be restored. From now on Stillwell may have written any value to them.
+    /// Files that are about to be restored. Until they are seen, Stillwell may have written any value to them.
     Restoring { paths: Vec<String> },
 }
 
@@ -92,7 +92,7 @@ pub struct Item {
     pub is_written: bool,
     /// Whether a knob that changes the file is being turned. If so, any value in it counts as ours.
     pub is_pending: bool,
-    /// Whether Stillwell has begun to restore the file.
+    /// Whether Stillwell has begun to restore the file. If so, any value in it counts as ours.
     pub is_restoring: bool,
     /// Whether the file waits for its offline CPU. The kernel chooses the value when the CPU comes.
     pub is_waiting: bool,
@@ -164,9 +164,9 @@ impl Journal {
                 self.items.iter_mut().for_each(|item| item.is_pending = false);
                 for (path, value) in files {
                     let item = self.items.iter_mut().rfind(|item| item.kept.path == path);
-                    item.with_context(|| format!("{path:?} was seen but not kept"))?
-                        .ours
-                        .push(value);
+                    let item = item.with_context(|| format!("{path:?} was seen but not kept"))?;
+                    item.ours.push(value);
+                    (item.is_restoring, item.is_waiting) = (false, false);
                 }
             }
             JournalEntry::Done => self.is_done = true,

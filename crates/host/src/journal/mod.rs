@@ -129,7 +129,7 @@ impl Store {
         self.append(JournalEntry::Change { knob, path, old, new, identity })
     }
 
-    /// Notes the files that the kernel changed. Any later change comes from another program.
+    /// Notes the present values of files. Any later change comes from another program.
     pub fn saw(&mut self, files: Vec<(String, String)>) -> Result<()> {
         if files.is_empty() && !self.journal.is_pending() {
             Ok(())

@@ -314,6 +314,30 @@ fn what_somebody_else_has_changed_is_left_and_reported() {
     assert_eq!(read(&host, "sys/kernel/mm/ksm/run"), "1");
 }
 
+/// One file fails, so the journal stays with all files. What the others hold then is known.
+#[test]
+fn what_somebody_else_changes_after_a_failed_reset_is_left_and_reported() {
+    fn refuse_ksm(host: &Host, format: Format, path: &str, value: &str) -> std::io::Result<()> {
+        match path {
+            "sys/kernel/mm/ksm/run" => Err(rustix::io::Errno::IO.into()),
+            _ => kernel::answer(host, format, path, value),
+        }
+    }
+    let (_directory, mut host) = machine("intel-hwp");
+    let governor = format!("{CPU}/cpufreq/policy0/scaling_governor");
+    tune(&host, &[3], &named(&["governor", "ksm"])).unwrap();
+    host.kernel = Some(refuse_ksm);
+    let restored = reset(&host);
+    assert_eq!(restored.failed.len(), 1, "{restored:#?}");
+    host.kernel = Some(kernel::answer);
+    write(&host, &governor, "ondemand");
+    let restored = reset(&host);
+    let foreign: Vec<&str> = restored.foreign.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(foreign, [governor.as_str()], "{restored:#?}");
+    assert_eq!(restored.restored, ["sys/kernel/mm/ksm/run"]);
+    assert_eq!(read(&host, &governor), "ondemand");
+}
+
 #[test]
 fn a_value_that_the_kernel_writes_differently_is_not_somebody_elses() {
     let (_directory, host) = machine("vm");
