@@ -96,7 +96,9 @@ pub fn apply(
     let earlier = is_stale.then(|| restore(host, &mut store));
     let change = |store: &mut Store| {
         store.begin(host, false, asking_user(), time_s)?;
-        turn(host, store, plan(&Machine::new(host, bench), knobs))
+        let planned = plan(&Machine::new(host, bench), knobs);
+        take_over(store, &planned)?;
+        turn(host, store, planned)
     };
     let turned = match change(&mut store) {
         Ok(turned) => turned,
@@ -109,6 +111,22 @@ pub fn apply(
         store.remove()?;
     }
     Ok(Tuned { earlier, turned })
+}
+
+/// Takes the tuned knobs from a shield that has turned them, so they stay when the shield goes.
+fn take_over(store: &mut Store, planned: &[KnobPlan]) -> Result<()> {
+    let Some(raised) = &store.journal.shield else { return Ok(()) };
+    let is_tuned = |name: &String| {
+        let is_it = |planned: &KnobPlan| {
+            let is_left =
+                matches!(planned.reading.state, State::CannotSet { .. } | State::Reported { .. });
+            planned.knob.name == name && !is_left
+        };
+        planned.iter().any(is_it)
+    };
+    let mut rest = raised.clone();
+    rest.knobs.retain(|name| !is_tuned(name));
+    if rest.knobs == raised.knobs { Ok(()) } else { store.raise(&rest) }
 }
 
 /// Reads the knobs and plans the writes, in order.

@@ -21,7 +21,7 @@ pub(super) enum JournalEntry {
     Seen { files: Vec<(String, String)> },
     /// The tuning is complete.
     Done,
-    /// A shield that is about to be made.
+    /// A shield that is about to be made, or whose knobs a tuning takes over.
     Raise(ShieldPlan),
     /// The shield is gone.
     Lowered,

@@ -147,6 +147,11 @@ fn act(row: &Row, host: &Host, at: u64, fault: Fault) -> (Option<Told>, Vec<Faul
     }
 }
 
+fn without_fault(verb: FaultVerb, machine: &'static str, host: &Host) -> Told {
+    let row = Row { verb, machine, n_calls: 0, ends: [0; 4], wrong: Vec::new() };
+    act(&row, host, u64::MAX, Fault::Dies).0.expect("nothing dies")
+}
+
 /// Tries one cell. The error is what is wrong with it.
 fn cell(fixture: &Fixture, row: &Row, at: u64, fault: Fault) -> Result<End, String> {
     let verb = row.verb;
@@ -217,18 +222,34 @@ fn a_session_with_a_shield_leaves_the_tuning_of_before() {
         let host = fixture.host();
         FaultVerb::Reset.prepare(machine, &host);
         let before = std::mem::replace(&mut fixture.before, kernel::files(&host.root));
-        let told = |verb| {
-            let row = Row { verb, machine, n_calls: 0, ends: [0; 4], wrong: Vec::new() };
-            act(&row, &host, u64::MAX, Fault::Dies).0.expect("nothing dies")
-        };
         for verb in [FaultVerb::RunIsolate, FaultVerb::RunIsolate, FaultVerb::ShieldOff] {
-            let told = told(verb);
+            let told = without_fault(verb, machine, &host);
             assert_eq!(told.exit_code, 0, "{machine}, {verb:?}: {told:?}");
             assert_eq!(changed(&fixture), [""; 0], "{machine}, {verb:?}");
         }
-        let told_of_tuning = told(FaultVerb::RunTune).text;
-        assert!(told_of_tuning.contains("has tuned this machine already"), "{told_of_tuning}");
-        assert_eq!(told(FaultVerb::Reset).exit_code, 0, "{machine}");
+        let told = without_fault(FaultVerb::RunTune, machine, &host).text;
+        assert!(told.contains("has tuned this machine already"), "{told}");
+        assert_eq!(without_fault(FaultVerb::Reset, machine, &host).exit_code, 0, "{machine}");
+        fixture.before = before;
+        assert_eq!(changed(&fixture), [""; 0], "{machine}");
+    }
+}
+
+/// A shield turns some knobs of `system tune`. If both are there, the shield's end leaves them to the tuning.
+#[test]
+fn a_tuning_takes_over_what_a_shield_has_turned() {
+    for machine in MACHINES {
+        let tuned = Fixture::new(machine);
+        FaultVerb::Reset.prepare(machine, &tuned.host());
+        let mut fixture = Fixture::new(machine);
+        let host = fixture.host();
+        FaultVerb::ShieldOff.prepare(machine, &host);
+        FaultVerb::Reset.prepare(machine, &host);
+        let before = std::mem::replace(&mut fixture.before, kernel::files(&tuned.root));
+        let told = without_fault(FaultVerb::ShieldOff, machine, &host);
+        assert_eq!(told.exit_code, 0, "{machine}: {told:?}");
+        assert_eq!(changed(&fixture), [""; 0], "{machine}");
+        assert_eq!(without_fault(FaultVerb::Reset, machine, &host).exit_code, 0, "{machine}");
         fixture.before = before;
         assert_eq!(changed(&fixture), [""; 0], "{machine}");
     }
