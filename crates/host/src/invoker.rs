@@ -81,12 +81,17 @@ fn resolve(
         }
         None => named("SUDO_USER")?,
     };
-    let pkexec = number("PKEXEC_UID")?.map(|uid| (uid, None, None));
+    let group_of = |uid| account_of(uid).map(|account| account.gid);
+    let pkexec = number("PKEXEC_UID")?.map(|uid| (uid, group_of(uid), None));
     let claims = [("sudo", sudo), ("pkexec", pkexec), ("doas", named("DOAS_USER")?)];
     let mut claims = claims.into_iter().filter_map(|(program, claim)| Some((program, claim?)));
     let Some((program, (uid, gid, name))) = claims.next() else { return Ok(None) };
-    if let Some((other, (other_uid, ..))) = claims.find(|(_, claim)| claim.0 != uid) {
-        return Err(format!("{program} says user {uid}, and {other} says user {other_uid}"));
+    for (other, (other_uid, other_gid, _)) in claims {
+        let groups = gid.zip(other_gid).map(|(gid, other_gid)| ("group", gid, other_gid));
+        let mut ids = [Some(("user", uid, other_uid)), groups].into_iter().flatten();
+        if let Some((what, id, other_id)) = ids.find(|(_, id, other_id)| id != other_id) {
+            return Err(format!("{program} says {what} {id}, and {other} says {what} {other_id}"));
+        }
     }
     let named = name.as_deref().and_then(&account_named);
     if let Some(other) = named.as_ref().filter(|account| uid == 0 && account.uid != 0) {
@@ -94,7 +99,6 @@ fn resolve(
     }
     // Two names may have one number.
     let account = named.filter(|account| account.uid == uid).or_else(|| account_of(uid));
-    let gid = gid.or_else(|| account.as_ref().map(|account| account.gid));
     let gid =
         gid.ok_or_else(|| format!("there is no account of user {uid}, so the group is unknown"))?;
     let name = account.as_ref().map(|account| account.name.clone()).or(name).unwrap_or_default();
@@ -330,7 +334,10 @@ mod tests {
             ("SUDO_UID=0 SUDO_GID=0 PKEXEC_UID=1", "sudo says user 0, and pkexec says user 1"),
             ("SUDO_UID=7 SUDO_GID=7 DOAS_USER=ann", "sudo says user 7, and doas says user 1"),
             ("PKEXEC_UID=0 DOAS_USER=ann", "pkexec says user 0, and doas says user 1"),
-            ("SUDO_UID=1 SUDO_GID=7 PKEXEC_UID=1 DOAS_USER=ann", "1:7 true"),
+            ("SUDO_UID=1 SUDO_GID=1 PKEXEC_UID=1 DOAS_USER=ann", "1:1 true"),
+            // A configuration that keeps the environment lets the caller choose SUDO_GID.
+            ("SUDO_UID=1 SUDO_GID=7 DOAS_USER=ann", "sudo says group 7, and doas says group 1"),
+            ("SUDO_UID=1 SUDO_GID=7 PKEXEC_UID=1", "sudo says group 7, and pkexec says group 1"),
             ("SUDO_UID=0 SUDO_GID=0 SUDO_USER=ann", "SUDO_UID is 0, and SUDO_USER is user 1"),
             ("SUDO_UID=0 SUDO_GID=0 DOAS_USER=ghost", "there is no account of the user \"ghost\""),
             ("SUDO_UID=1 SUDO_GID=7 SUDO_USER=ann", "1:7 true"),
