@@ -30,6 +30,7 @@ mod interrupts;
 mod invoker;
 pub mod journal;
 pub mod knobs;
+mod links;
 pub mod local_time;
 mod look;
 mod mounts;

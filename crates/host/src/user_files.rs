@@ -5,7 +5,7 @@
 //! user could not write to, and a FIFO hangs nothing (docs/security.md).
 #![expect(clippy::disallowed_methods, reason = "this is where files of the user are opened")]
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _};
@@ -15,12 +15,12 @@ use std::path::Path;
 
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, accessat, fchmod, fstat,
-    fstatfs, openat, renameat, statat, unlinkat,
+    fstatfs, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::sys::{has_files_of_another, with_files_of};
-use crate::{invoking_user, user_of_files};
+use crate::{invoking_user, links, user_of_files};
 
 /// Calls `act` with the caller's file rights. The front end and the launcher have them anyway; a verb that changes the
 /// machine does not.
@@ -33,7 +33,10 @@ fn as_caller<T>(act: impl FnOnce() -> T) -> T {
 
 /// Opens a path. Errors: the kernel's answer, or with another user's file rights the path is in /proc.
 fn open_outside_proc(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let file = openat(CWD, path, flags, Mode::empty())?;
+    refuse_proc(openat(CWD, path, flags, Mode::empty())?)
+}
+
+fn refuse_proc(file: OwnedFd) -> io::Result<OwnedFd> {
     // The kernel compares the effective user with the owner of files in /proc/sys, whoever opens files
     // (`test_perm()` in fs/proc/proc_sysctl.c).
     if has_files_of_another() && fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
@@ -65,6 +68,17 @@ impl UserDirectory {
         // `.`, `..` and `/` are directories.
         let name = path.file_name().ok_or_else(|| refusal(FileType::Directory))?;
         Ok((Self::open(directory_of(path))?, name))
+    }
+
+    /// The directory of a file that is going to be written, and its name in it. With `follows`, and without lent rights,
+    /// a link in the file's place is followed. Errors: another user made a link on the way in a directory that everybody
+    /// may write to; or see [`UserDirectory::open`].
+    pub fn to_write(path: &Path, follows: bool) -> io::Result<(Self, OsString)> {
+        let open = || -> io::Result<_> {
+            let (directory, name) = links::walk(path, follows && !has_files_of_another())?;
+            Ok((Self(refuse_proc(directory)?), name))
+        };
+        as_caller(open).map_err(explained)
     }
 
     /// Checks, before anything is measured, that a file can be made or replaced. Errors: the user may not write to the
@@ -156,10 +170,19 @@ pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens a regular file for writing, with more flags. Errors: see [`UserDirectory::open_file`].
+/// Refuses a path if [`UserDirectory::to_write`] would refuse a link on it. Other errors come when it is opened.
+pub fn refuse_strange_links(path: &Path) -> io::Result<()> {
+    as_caller(|| links::walk(path, true)).map(drop).or_else(|error| match error.raw_os_error() {
+        Some(_) => Ok(()),
+        None => Err(error),
+    })
+}
+
+/// Opens a regular file for writing, with more flags. A link in its place is refused. Errors: see
+/// [`UserDirectory::open_file`].
 pub fn open_to_write(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
-    let (directory, name) = UserDirectory::of(path)?;
-    directory.open_file(name, flags | OFlags::WRONLY, mode)
+    let (directory, name) = UserDirectory::to_write(path, false)?;
+    directory.open_file(&name, flags | OFlags::WRONLY | OFlags::NOFOLLOW, mode)
 }
 
 /// Makes a new file. Anything in its place, even a link, stays. Errors: `AlreadyExists`; or see
@@ -170,8 +193,8 @@ pub fn create_new(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
 
 /// Replaces a whole file ([`UserDirectory::replace`]).
 pub fn replace(path: &Path, mode: u32, text: &[u8]) -> io::Result<()> {
-    let (directory, name) = UserDirectory::of(path)?;
-    directory.replace(name, mode, |file| {
+    let (directory, name) = UserDirectory::to_write(path, false)?;
+    directory.replace(&name, mode, |file| {
         io::Write::write_all(file, text)?;
         file.sync_all()
     })
@@ -184,7 +207,9 @@ pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
 
 /// Makes a directory that must not exist yet.
 pub fn make_new_directory(path: &Path, mode: u32) -> io::Result<()> {
-    as_caller(|| DirBuilder::new().mode(mode).create(path)).map_err(explained)
+    let (directory, name) = UserDirectory::to_write(path, false)?;
+    let made = as_caller(|| mkdirat(&directory.0, name.as_os_str(), Mode::from_raw_mode(mode)));
+    made.map_err(|error| explained(error.into()))
 }
 
 /// Opens a regular file for reading. It never waits: `O_NONBLOCK` opens a FIFO without a writer (open(2)), and the type

@@ -13,6 +13,7 @@ use crate::value::ValueTask;
 use crate::wire::{Bytes, Command, StderrTarget, StdoutTarget};
 use crate::{programs, stepped_clock};
 use host::sys::{self, User};
+use host::user_files::refuse_strange_links;
 use model::harness::{RESULT_FILE, chooses_by_clock, has_runtime, readings};
 use model::prose::{Prose, prose};
 use model::values::OutputTarget;
@@ -113,6 +114,8 @@ impl Commands {
         }
         if let OutputTarget::File(path) = output {
             refuse_fifo("--output".into(), path)?;
+            refuse_strange_links(Path::new(path))
+                .map_err(|error| prose!["--output {path}: cannot write: {error}"])?;
         }
         let path = self.find(&programs::seen_from(directory, &argv[0]), environment);
         let path = path.map_err(|why| match *is_revision && argv[0].contains('/') {

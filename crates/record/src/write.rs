@@ -81,7 +81,7 @@ impl Writer {
 
     /// Opens an existing record to append. A link in place of the file is not followed.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = open_to_write(path, OFlags::APPEND | OFlags::NOFOLLOW, 0)
+        let file = open_to_write(path, OFlags::APPEND, 0)
             .with_context(|| format!("cannot open the record {}", path.display()))?;
         Ok(Self { file, path: path.into() })
     }

@@ -39,8 +39,8 @@ pub use affinity::{CpuMask, NodePolicy, bind, bound_cpus};
 pub use probe::{CoreProbe, probe_core};
 pub use pty::open_pty;
 pub use rights::{
-    User, become_user_for_good, has_files_of_another, may_raise_priority, run_as, run_as_ourselves,
-    take_files, with_files_of, with_own_files,
+    User, become_user_for_good, file_owner, has_files_of_another, may_raise_priority, run_as,
+    run_as_ourselves, take_files, with_files_of, with_own_files,
 };
 pub use seccomp::{ARCHITECTURE, CallListener, StoppedCall, stop_at};
 pub use sharing::share_numbers;

@@ -152,9 +152,14 @@ pub fn with_own_files<T>(act: impl FnOnce() -> T) -> T {
     if let Some(own) = OWN.get() { with_files_of(own, act) } else { act() }
 }
 
+/// The user that this thread opens files as, to whom files that it makes belong.
+pub fn file_owner() -> u32 {
+    User::of_files().uid
+}
+
 /// Whether this thread opens files as another user than this process's.
 pub fn has_files_of_another() -> bool {
-    User::of_files().uid != geteuid().as_raw()
+    file_owner() != geteuid().as_raw()
 }
 
 /// Gives a child its own ids back before it execs, if [`take_files`] took them. It makes system calls only.

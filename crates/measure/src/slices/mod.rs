@@ -230,7 +230,7 @@ impl Runner for SliceRunner<'_> {
     fn keep(&mut self, rows: RowPlace) -> Result<()> {
         let RowPlace { record, columns, clock_origin_ns, next_step } = rows;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
-        let file = open_to_write(&record, OFlags::APPEND | OFlags::NOFOLLOW, 0);
+        let file = open_to_write(&record, OFlags::APPEND, 0);
         let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
         self.record = Some(RecordOutput { file, layout, clock_origin_ns, next_step });
         Ok(())

@@ -59,8 +59,9 @@ pub(super) struct StoredRecord {
 pub(super) fn to_append(path: &Path) -> Result<File> {
     let above = directory_of(path);
     ensure!(above.is_dir(), "there is no directory {}", above.display());
-    let (directory, name) = UserDirectory::of(path)?;
-    Ok(directory.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, 0o644)?)
+    let (directory, name) = UserDirectory::to_write(path, true)?;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+    Ok(directory.open_file(&name, flags, 0o644)?)
 }
 
 /// The end of the last whole line that was read.

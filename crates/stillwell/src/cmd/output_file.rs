@@ -1,9 +1,8 @@
 //! Output files of verbs, which are complete or missing.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,8 +12,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
-use host::user_files::{directory_of, in_the_way, open_to_read};
-use host::{UserDirectory, invoking_user, terminal};
+use host::user_files::{directory_of, in_the_way, open_to_read, refuse_strange_links};
+use host::{UserDirectory, terminal};
 use model::words::in_words;
 use record::START;
 
@@ -65,15 +64,18 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let shown_directory = directory.display();
     ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
     ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
-    if target_of(path) == Target::Replaced {
-        let cannot_write = || format!("{option} {shown}: cannot write");
-        let followed = followed(path);
-        refuse_measurements(&followed).with_context(cannot_write)?;
-        let (opened, name) = directory_and_name(&followed).with_context(cannot_write)?;
-        opened.check_place(name).with_context(cannot_write)?;
-        if has_files_of_another() {
-            let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
-            checked.insert(directory.into(), opened);
+    let cannot_write = || format!("{option} {shown}: cannot write");
+    match target_of(path) {
+        Target::Stdout | Target::Stderr => {}
+        Target::Opened => refuse_strange_links(path).with_context(cannot_write)?,
+        Target::Replaced => {
+            refuse_measurements(path).with_context(cannot_write)?;
+            let (opened, name) = directory_and_name(path).with_context(cannot_write)?;
+            opened.check_place(&name).with_context(cannot_write)?;
+            if has_files_of_another() {
+                let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+                checked.insert(directory.into(), opened);
+            }
         }
     }
     Ok(())
@@ -122,20 +124,13 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         export(&mut stream)?;
         return Ok(stream.flush()?);
     }
-    refuse_strange_link(path)?;
-    let path = followed(path);
-    refuse_measurements(&path)?;
-    let (directory, name) = directory_and_name(&path)?;
-    directory.replace(name, 0o644, |file| {
+    refuse_measurements(path)?;
+    let (directory, name) = directory_and_name(path)?;
+    directory.replace(&name, 0o644, |file| {
         let mut buffer = BufWriter::new(file);
         export(&mut buffer)?;
         Ok(buffer.flush()?)
     })
-}
-
-/// The target of a link. Links are followed, not replaced, but not with the rights that sudo lends.
-fn followed(path: &Path) -> PathBuf {
-    if has_files_of_another() { path.into() } else { end_of_links(path) }
 }
 
 /// The file that a link leads to, which need not exist.
@@ -202,6 +197,7 @@ fn stream(path: &Path) -> Result<Option<Box<dyn Write>>> {
         Target::Stdout => Some(Box::new(BufWriter::new(terminal::data()))),
         Target::Stderr => Some(terminal::escaping_on_terminal(io::stderr())),
         Target::Opened => {
+            refuse_strange_links(path)?;
             #[expect(clippy::disallowed_methods, reason = "opened as every tool does")]
             let file = std::fs::OpenOptions::new().write(true).open(path)?;
             Some(terminal::escaping_on_terminal(file))
@@ -214,26 +210,13 @@ fn stream(path: &Path) -> Result<Option<Box<dyn Write>>> {
 /// replace them.
 static CHECKED: Mutex<BTreeMap<PathBuf, Arc<UserDirectory>>> = Mutex::new(BTreeMap::new());
 
-fn directory_and_name(path: &Path) -> io::Result<(Arc<UserDirectory>, &OsStr)> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let directory = directory_of(path);
-    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();
-    Ok((checked.map_or_else(|| UserDirectory::open(directory).map(Arc::new), Ok)?, name))
-}
-
-/// Refuses another user's link in a directory that everybody may write to, such as /tmp. The kernel refuses too, if
-/// `protected_symlinks` is on (Documentation/admin-guide/sysctl/fs.rst), but not reading the link.
-fn refuse_strange_link(path: &Path) -> Result<()> {
-    const STICKY_AND_OPEN: u32 = 0o1002;
-    let Ok(link) = path.symlink_metadata() else { return Ok(()) };
-    let Ok(directory) = directory_of(path).metadata() else { return Ok(()) };
-    let is_open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
-    let own = invoking_user().map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
-    let is_trusted = link.uid() == own || link.uid() == directory.uid();
-    ensure!(
-        !link.is_symlink() || !is_open || is_trusted,
-        "it is a link of user {} in a directory that everybody may write to; remove it, or choose another name",
-        link.uid()
-    );
-    Ok(())
+/// Links are followed, not replaced, but not with the rights that sudo lends.
+fn directory_and_name(path: &Path) -> io::Result<(Arc<UserDirectory>, OsString)> {
+    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(directory) = checked.get(directory_of(path)) {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        return Ok((directory.clone(), name.into()));
+    }
+    let (directory, name) = UserDirectory::to_write(path, true)?;
+    Ok((directory.into(), name))
 }

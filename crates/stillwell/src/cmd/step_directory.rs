@@ -178,7 +178,7 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
         let files = M::FILES;
         let shown = directory.display().to_string();
         let path = directory.join(files.steps);
-        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW;
+        let flags = OFlags::CREATE | OFlags::APPEND;
         let open = || open_to_write(&path, flags, Readers::Owner.file_mode());
         let manifest = match manifest_in(&directory)? {
             // The file of the steps is created before the manifest.

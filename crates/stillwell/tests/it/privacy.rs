@@ -83,16 +83,35 @@ fn a_link_of_another_user_in_a_directory_like_tmp_is_not_followed() {
     std::fs::create_dir(bench.path("tmp")).unwrap();
     std::fs::set_permissions(bench.path("tmp"), PermissionsExt::from_mode(0o1777)).unwrap();
     bench.write("mine", "kept");
-    let export = ["run", "-r", "2", "-o", "r.swell", "--export-csv", "tmp/x.csv", "true"];
-    symlink("../mine", bench.path("tmp/x.csv")).unwrap();
-    lchown(bench.path("tmp/x.csv"), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
-    stillwell(&bench, &export)
-        .ends_with(2)
-        .says(&["it is a link of user 54321 in a directory that everybody may write to"]);
-    assert_eq!(bench.read("mine"), "kept");
+    let run = ["run", "-r", "2", "-o", "r.swell"];
+    let export = [&run[..], &["--export-csv", "tmp/x.csv", "true"]].concat();
+    for (link, to) in [("x.csv", "../mine"), ("d", ".."), ("null", "/dev/null")] {
+        symlink(to, bench.path("tmp").join(link)).unwrap();
+        lchown(bench.path("tmp").join(link), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+    }
+    symlink("tmp/x.csv", bench.path("own")).unwrap();
+    stillwell(&bench, &["run", "-r", "2", "-o", "in.swell", "true"]).ends_with(0);
+    for words in [
+        &export[..],
+        &[&run[..], &["--report", "own", "true"]].concat()[..],
+        &[&run[..], &["--report", "tmp/d/mine", "true"]].concat()[..],
+        &[&run[..], &["--export-csv", "tmp/null", "true"]].concat()[..],
+        &[&run[..], &["--output", "./tmp/x.csv", "true"]].concat()[..],
+        &["run", "-r", "2", "-o", "tmp/d/new.swell", "true"],
+        &["history", "add", "--revision", "a", "--db", "tmp/x.csv", "in.swell"],
+    ] {
+        std::fs::remove_file(bench.path("r.swell")).ok();
+        stillwell(&bench, words)
+            .ends_with(2)
+            .says(&["is a link of user 54321 in a directory that everybody may write to"]);
+        assert_eq!(bench.read("mine"), "kept", "{words:?}");
+        assert!(!bench.path("new.swell").exists());
+    }
+    // It may be read.
+    stillwell(&bench, &["show", "tmp/d/in.swell"]).ends_with(0);
     // A link of one's own is followed, as before.
     lchown(bench.path("tmp/x.csv"), Some(0), Some(0)).unwrap();
-    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    std::fs::remove_file(bench.path("r.swell")).ok();
     stillwell(&bench, &export).ends_with(0);
     assert!(bench.read("mine").contains("command"), "{}", bench.read("mine"));
 }

@@ -79,7 +79,7 @@ impl Builder {
     /// the lock file cannot be created, or ^C came.
     pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
         // The lock file stays: after a removal, a waiting session would lock a file that no other session opens.
-        let file = open_to_write(path, OFlags::CREATE | OFlags::NOFOLLOW, 0o666);
+        let file = open_to_write(path, OFlags::CREATE, 0o666);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         let began_ns = monotonic_ns();
         let mut is_told = false;
