@@ -132,7 +132,8 @@ impl UserDirectory {
     }
 
     /// Writes a file under another name, and renames it when it is complete. An existing file is replaced, and keeps
-    /// its mode; anything but a regular file is refused. Errors: the kernel's answer, or the error of `write`.
+    /// its mode if it is of the same user; anything but a regular file is refused. Errors: the kernel's answer, or the error
+    /// of `write`.
     pub fn replace<E: From<io::Error>>(
         &self,
         name: &OsStr,
@@ -150,7 +151,10 @@ impl UserDirectory {
             write(&mut file)?;
             let old = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
             let named = as_caller(|| {
-                if let Ok(old) = old {
+                // By the mode of another user's file, that user could write to this one.
+                if let Ok(old) = old
+                    && old.st_uid == fstat(&file)?.st_uid
+                {
                     fchmod(&file, Mode::from_raw_mode(old.st_mode & 0o777))?;
                 }
                 renameat(&self.0, part, &self.0, name)

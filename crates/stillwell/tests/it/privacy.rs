@@ -116,6 +116,27 @@ fn a_link_of_another_user_in_a_directory_like_tmp_is_not_followed() {
     assert!(bench.read("mine").contains("command"), "{}", bench.read("mine"));
 }
 
+#[test]
+fn an_export_does_not_keep_the_mode_of_another_user() {
+    if !is_root() {
+        return skipped("needs root, to make a file of another user");
+    }
+    let bench = Bench::new();
+    let export = |record: &str| {
+        let words = ["run", "-r", "2", "-o", record, "--export-csv", "x.csv", "true"];
+        stillwell(&bench, &words).ends_with(0);
+    };
+    bench.write("x.csv", "");
+    std::fs::set_permissions(bench.path("x.csv"), PermissionsExt::from_mode(0o666)).unwrap();
+    lchown(bench.path("x.csv"), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+    export("a.swell");
+    has_mode(&bench, "x.csv", 0o644);
+    // One's own mode stays.
+    std::fs::set_permissions(bench.path("x.csv"), PermissionsExt::from_mode(0o600)).unwrap();
+    export("b.swell");
+    has_mode(&bench, "x.csv", 0o600);
+}
+
 /// Under sudo, the file of another user in /tmp is as safe as without: only its owner may replace it.
 #[test]
 fn a_file_of_another_user_is_not_replaced_under_sudo() {
