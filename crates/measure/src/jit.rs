@@ -10,12 +10,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::fields;
+use host::sys::file_owner;
 
 /// First number of a jitdump file in this machine's byte order ("JiTD").
 const DUMP_MAGIC: u32 = 0x4A69_5444;
@@ -107,11 +109,13 @@ impl JitFiles {
     }
 
     fn read(&self, path: &Path, read: impl FnOnce(File) -> io::Result<()>) {
-        // Anyone can make such a file.
+        // Anyone can make such a file. Like perf, only those of root and of our own user are read.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let Ok(file) = rustix::fs::open(path, flags, Mode::empty()).map(File::from) else { return };
         let is_of_run = |meta: std::fs::Metadata| {
-            meta.is_file() && meta.modified().is_ok_and(|it| it + TICK >= self.began)
+            let is_trusted = [0, file_owner()].contains(&meta.uid());
+            let is_new = meta.modified().is_ok_and(|it| it + TICK >= self.began);
+            meta.is_file() && is_trusted && is_new
         };
         if !file.metadata().is_ok_and(is_of_run) {
             return;
@@ -256,6 +260,27 @@ mod tests {
         assert_eq!(found, [(0x1000, "first".into()), (0x3000, "first".into())]);
         for n in 0..file.len() {
             read_dump(&file[..n], &addresses, |_| ()).ok();
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_not_read_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("perf-1.map");
+        let files = JitFiles::from_now_on();
+        let is_read = || {
+            let mut is_read = false;
+            files.read(&path, |_| {
+                is_read = true;
+                Ok(())
+            });
+            is_read
+        };
+        std::fs::write(&path, "").unwrap();
+        assert!(is_read() && !path.exists());
+        std::fs::write(&path, "").unwrap();
+        if std::os::unix::fs::chown(&path, Some(54321), None).is_ok() {
+            assert!(!is_read() && path.exists());
         }
     }
 
