@@ -19,9 +19,9 @@ use crate::sys::file_owner;
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
 const LINKS_MAX: usize = 40;
 
-/// The directory of a file, and its name there. With `follows` the name is that of no link. Each directory is opened below
-/// the one before it, so nobody can put a link in its place after the check. Errors: such a link, which has no number of
-/// the kernel; or the kernel's error.
+/// The directory of a file, and its name there. With `follows` the name is that of no link. Each directory is opened
+/// below the one before it, so nobody can put a link in its place after the check. Errors: such a link, an error without
+/// a number; or the kernel's error.
 pub(super) fn walk(path: &Path, follows: bool) -> io::Result<(OwnedFd, OsString)> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open_start = |path: &Path| {

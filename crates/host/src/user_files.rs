@@ -70,9 +70,9 @@ impl UserDirectory {
         Ok((Self::open(directory_of(path))?, name))
     }
 
-    /// The directory of a file that is going to be written, and its name in it. With `follows`, and without lent rights,
-    /// a link in the file's place is followed. Errors: another user made a link on the way in a directory that everybody
-    /// may write to; or see [`UserDirectory::open`].
+    /// The directory of a file that is going to be written, and its name in it. With `follows`, and without lent
+    /// rights, a link in the file's place is followed. Errors: another user's link in a directory that everybody may
+    /// write to; or see [`UserDirectory::open`].
     pub fn to_write(path: &Path, follows: bool) -> io::Result<(Self, OsString)> {
         let open = || -> io::Result<_> {
             let (directory, name) = links::walk(path, follows && !has_files_of_another())?;
@@ -132,8 +132,8 @@ impl UserDirectory {
     }
 
     /// Writes a file under another name, and renames it when it is complete. An existing file is replaced, and keeps
-    /// its mode if it is of the same user; anything but a regular file is refused. Errors: the kernel's answer, or the error
-    /// of `write`.
+    /// its mode if it is of the same user; anything but a regular file is refused. Errors: the kernel's answer, or the
+    /// error of `write`.
     pub fn replace<E: From<io::Error>>(
         &self,
         name: &OsStr,

@@ -19,8 +19,8 @@ const SHARED_FILES: [&str; 2] = ["boot/grub/custom.cfg", "boot/grub2/custom.cfg"
 const BEGIN: &str = "### BEGIN stillwell-quiet ###";
 const END: &str = "### END stillwell-quiet ###";
 
-/// Removes the entry. Returns its file; `None` if there is none. Errors: the file cannot be read or written, or our part
-/// of it cannot be told from the others; a sentence.
+/// Removes the entry. Returns its file; `None` if there is none. Errors: the file cannot be read or written, is a link,
+/// or our part of it has no end; a sentence.
 pub fn remove_entry(host: &Host) -> Result<Option<&'static str>, String> {
     let target = |path: &str| host.below_root(path.as_ref());
     if let Some(path) = OWN_FILES.into_iter().find(|path| host.exists(path)) {
