@@ -92,7 +92,7 @@ fn check_owner(name: &OsStr, link: &Stat, directory: &Stat) -> io::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "tests write their own files")]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt, lchown, symlink};
 
     /// The number of the directory, and the name.
     fn place(path: &Path, follows: bool) -> io::Result<(u64, OsString)> {

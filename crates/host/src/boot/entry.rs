@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_stays_as_it_was() {
-        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::fs::PermissionsExt;
         let path = SHARED_FILES[0];
         let ours = format!("{BEGIN}\n{END}\n");
         // Latin-1, and longer than what is read of other files.
