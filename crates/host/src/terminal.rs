@@ -163,14 +163,24 @@ pub fn write_text(text: &str) -> io::Result<()> {
     if is_mute() {
         return Ok(());
     }
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    unless_closed(written, ())
 }
 
-/// Passes on what other code wrote to standard output and is not there yet.
-pub fn flush() -> io::Result<()> {
+/// Ends what other code wrote to standard output with this result, and passes on the rest.
+pub fn flushed(written: io::Result<()>) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
-    io::stdout().flush()
+    let mut stdout = io::stdout();
+    unless_closed(written.and_then(|()| stdout.flush()), ())
+}
+
+/// The result of a write to standard output. A reader that closes the pipe (`stillwell dump | head`) has all that it
+/// wants: the rest is thrown away, and the verb goes on to its own exit code.
+fn unless_closed<T>(written: io::Result<T>, if_closed: T) -> io::Result<T> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(if_closed),
+        written => written,
+    }
 }
 
 /// Whether a verb asked for [`data`].
@@ -195,22 +205,22 @@ pub fn data() -> Box<dyn Write> {
 /// The error of a failed write to standard output.
 pub const NOT_PRINTED: &str = "cannot write to standard output";
 
-/// Standard output whose errors name it.
+/// Standard output whose errors name it. A closed pipe is none.
 struct Named(Box<dyn Write>);
 
 impl Write for Named {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(named)
+        unless_closed(self.0.write(bytes), bytes.len()).map_err(named)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(named)
+        unless_closed(self.0.flush(), ()).map_err(named)
     }
 }
 
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
-        io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe => error,
+        io::ErrorKind::Interrupted => error,
         kind => io::Error::new(kind, format!("{NOT_PRINTED}: {error}")),
     }
 }

@@ -70,16 +70,9 @@ fn ended(
             cmd::failure::ensure_document(code, target);
             ExitCode::from(code)
         }
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let code = cmd::failure::report_error(&error, audience, target);
             ExitCode::from(cmd::failure::for_git(words, code))
         }
     }
-}
-
-/// Whether the reader closed the pipe (`stillwell dump | head`), which is no error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

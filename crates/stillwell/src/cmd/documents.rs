@@ -26,7 +26,7 @@ pub fn help(verb: &VerbName) -> Result<u8> {
 
 /// Prints a text of clap's, such as the help. Returns the exit code.
 pub fn print_answer(answer: &clap::Error) -> Result<u8> {
-    answer.print().and_then(|()| terminal::flush()).context(NOT_PRINTED)?;
+    terminal::flushed(answer.print()).context(NOT_PRINTED)?;
     Ok(u8::try_from(answer.exit_code()).unwrap_or(exit_code::ERROR))
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::bench::{Bench, STILLWELL};
+use crate::bench::{Bench, Ran, STILLWELL};
 
 #[test]
 fn ten_thousand_commands() {
@@ -60,6 +60,43 @@ fn a_reader_that_stops_is_no_error() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{verb:?}");
         assert_eq!(output.status.code(), Some(0), "{verb:?}");
     }
+}
+
+/// The writing end of a pipe that nobody reads.
+fn closed_pipe() -> std::io::PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+/// The runs still judge, and an error is still said.
+#[test]
+fn a_reader_that_stops_changes_no_exit_code() {
+    let bench = Bench::new();
+    bench.write("script", "1ms 1.1ms 1.2ms\n2ms 2.1ms 2.2ms\n");
+    let session = ["run", "--script", "script", "-w", "0", "-r", "3", "--seed", "1", "a", "b"];
+    let gate = [&session[..], &["--fail-on", "slower"]].concat();
+    let cases: [(&[&str], i32); 5] = [
+        (&gate, 3),
+        (&[&gate[..], &["--json"]].concat(), 3),
+        (&["race", "--script", "script", "-o", "race", "--budget", "1ms", "a", "b"], 3),
+        (&["run", "-w", "0", "-r", "2", "exit 3"], 2),
+        (&["--help"], 0),
+    ];
+    for (words, code) in cases {
+        let output = bench.command(STILLWELL).args(words).stdout(closed_pipe()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+        assert_eq!(stderr.contains("exited with"), code == 2, "{words:?}: {stderr}");
+    }
+}
+
+/// Only the reader of standard output may stop: an export to another pipe is one that cannot be written.
+#[test]
+fn an_export_to_a_closed_pipe_is_an_error() {
+    let bench = Bench::new();
+    let words = ["-w", "0", "-r", "2", "true", "--export-csv", "/dev/stdin"];
+    let output = bench.run_command(&words).stdin(closed_pipe()).output().unwrap();
+    let ran = Ran::from(output).ends_with(2);
+    ran.says(&["/dev/stdin: cannot write", "Broken pipe"]);
 }
 
 #[test]
