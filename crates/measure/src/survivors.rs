@@ -85,6 +85,7 @@ impl SurvivorWatch {
         if is_cut {
             // The others were ended with their group.
             processes.retain(|_, process| process.group != run);
+            processes.extend(descendants(&processes));
             processes.keys().for_each(|&pid| send(pid, Signal::TERM));
         }
         if processes.is_empty() {
@@ -111,8 +112,9 @@ impl SurvivorWatch {
             wait_for(&mut [], LOOK_NS).ok();
             processes = living(&processes);
         }
-        let (n_left, n_detached) = (processes.len(), n_outside(&processes, run));
         let name = processes.values().next()?.name.clone();
+        processes.extend(descendants(&processes));
+        let (n_left, n_detached) = (processes.len(), n_outside(&processes, run));
         // They outlasted the wait.
         self.n_waits_left = self.n_waits_left.saturating_sub(1);
         // Ended ones would take the places of those that are looked at.
@@ -149,15 +151,16 @@ impl SurvivorWatch {
         self.staying.clear();
         let first = self.left();
         let name = first.values().next()?.name.clone();
+        let n_ended = first.len() + descendants(&first).len();
         first.keys().for_each(|&pid| send(pid, Signal::TERM));
         for _ in 0..TERM_NS / TERM_LOOK_NS {
             wait_for(&mut [], TERM_LOOK_NS).ok();
             if self.left().is_empty() {
-                return Some((first.len(), name));
+                return Some((n_ended, name));
             }
         }
         self.kill(|pid| drop(sys::reap(pid.cast_signed())));
-        Some((first.len(), name))
+        Some((n_ended, name))
     }
 
     /// Ends what a run left behind, and counts its CPU time.
@@ -251,6 +254,28 @@ fn living(processes: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
     let host = Host::new("/");
     let now = processes.keys().filter_map(|&pid| Some((pid, Process::read(&host, pid)?)));
     now.filter(|(_, it)| !it.has_ended && it.parent == std::process::id()).collect()
+}
+
+/// The living descendants of these children. The launcher adopts a process only when its parent ends.
+fn descendants(of: &BTreeMap<u32, Process>) -> BTreeMap<u32, Process> {
+    let (host, mut found) = (Host::new("/"), BTreeMap::new());
+    let mut parents: Vec<u32> = of.keys().copied().collect();
+    while let Some(parent) = parents.pop() {
+        for thread in host.list(format!("proc/{parent}/task")) {
+            let listed = Process::children(&host, &format!("proc/{parent}/task/{thread}"));
+            for pid in listed.unwrap_or_default() {
+                let child = Process::read(&host, pid).filter(|child| !child.has_ended);
+                // The kernel reuses process ids, so these lists may form a ring.
+                if let Some(child) = child
+                    && !of.contains_key(&pid)
+                    && found.insert(pid, child).is_none()
+                {
+                    parents.push(pid);
+                }
+            }
+        }
+    }
+    found
 }
 
 fn reap_ended() {

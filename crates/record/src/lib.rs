@@ -148,7 +148,7 @@ pub struct Survivors {
     /// Runs of this arm that left processes.
     #[serde(default = "one")]
     pub n_runs: u32,
-    /// Processes that lived until the end of the session, which ended them.
+    /// Processes that were there a moment after their run and its hooks. The end of the session ends them.
     #[serde(default)]
     pub n_left: u32,
     /// Processes that the launcher ended after the run: in a campaign, or because the run itself was ended.

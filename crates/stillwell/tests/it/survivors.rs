@@ -35,6 +35,19 @@ fn what_each_run_leaves_is_counted_and_ended_with_the_session() {
     assert!(shown.contains("left 8 processes behind") && shown.contains("--conclude"), "{shown}");
 }
 
+#[test]
+fn what_is_left_behind_is_counted_with_its_descendants() {
+    let bench = Bench::new();
+    let session = Session::new(&bench);
+    // The run waits until the daemon has both children.
+    let daemon = "setsid sh -c 'sleep 1000 & sleep 1000 & echo > go; wait' &";
+    let command = format!("mkfifo go; {daemon} read line < go; rm go");
+    let ran = run(&bench, &session, &["-r", "3", &command]).ends_with(0);
+    let found = findings(&ran, "left_behind");
+    assert_eq!((&found[0]["n"], &found[0]["name"]), (&9.into(), &"sh".into()), "{found:#?}");
+    session.is_gone();
+}
+
 /// The events of the launcher's descendants count together, so the kernel adds its work to the next runs.
 #[test]
 fn the_work_of_what_is_left_behind_is_in_no_later_run() {
