@@ -127,7 +127,12 @@ fn check_start(bytes: &[u8]) -> Result<()> {
         bytes.starts_with(START_OF_ANY.as_bytes()),
         "it is no history of stillwell; --db FILE names another file"
     );
-    ensure!(bytes.starts_with(START.as_bytes()), "it is of a newer stillwell; use that");
+    // An editor or Git may have written CRLF, which JSON allows.
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    ensure!(
+        first.trim_ascii_end() == START.trim_end().as_bytes(),
+        "it is of a newer stillwell; use that"
+    );
     Ok(())
 }
 

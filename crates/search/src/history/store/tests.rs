@@ -65,6 +65,20 @@ fn a_revision_that_is_given_later_replaces_the_first_one() {
     assert_eq!(stored(), [(1, "v3".to_owned())]);
 }
 
+/// As after Git's `core.autocrlf` or an editor of Windows.
+#[test]
+fn lines_may_end_with_crlf() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.jsonl");
+    HistoryStore::open(&path).unwrap().add(&record("a")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
+    let mut store = HistoryStore::open(&path).unwrap();
+    assert_eq!(store.add(&record("a")).unwrap(), AddOutcome::Known);
+    assert_eq!(store.add(&record("b")).unwrap(), AddOutcome::New);
+    assert_eq!(HistoryStore::open_existing(&path).unwrap().entries(None).len(), 2);
+}
+
 /// Several revisions of one program are results of their own.
 #[test]
 fn the_revisions_of_one_record_are_all_kept() {
