@@ -119,13 +119,13 @@ fn note_on_rights(record: &Record) -> Option<String> {
     Some(format!("the commands ran as user {uid}, who called sudo; --as-root runs them as root"))
 }
 
-/// An error about the file or directory of a session, which a command may have removed.
+/// An error about the file or directory of a session, which a command may have removed, renamed or changed.
 pub fn lost(path: &Path, error: Error) -> Error {
-    if path.exists() {
-        return error;
-    }
-    let shown = path.display();
-    error.context(format!("{shown} was removed during the session, and its runs are lost"))
+    let what = match path.exists() {
+        true => "can no longer be read; perhaps a command changed it",
+        false => "was removed or renamed during the session; if it was removed, its runs are lost",
+    };
+    error.context(format!("{} {what}", path.display()))
 }
 
 /// Shows all finished runs, also after a failure. Returns the exit code.

@@ -110,11 +110,15 @@ fn a_link_to_a_file_that_is_not_there_yet_is_followed() {
 }
 
 #[test]
-fn a_record_that_a_command_removes_is_said_to_be_lost() {
+fn a_record_that_a_command_removes_or_changes_is_said_to_be_lost() {
     let bench = Bench::new();
-    let says = |what: &str| format!("{what} was removed during the session, and its runs are lost");
-    let ran = bench.run(&[&SESSION[..], &["rm -f r.swell; true"]].concat()).ends_with(2);
-    ran.says(&[&says("r.swell")]);
+    let says = |what: &str| format!("{what} was removed or renamed during the session");
+    for command in ["rm -f r.swell; true", "mv -f r.swell old.swell; true"] {
+        let ran = bench.run(&[&SESSION[..], &[command]].concat()).ends_with(2);
+        ran.says(&[&says("r.swell")]);
+    }
+    let ran = bench.run(&[&SESSION[..], &[": > r.swell"]].concat()).ends_with(2);
+    ran.says(&["r.swell can no longer be read; perhaps a command changed it"]);
     for what in ["s", "s/001-a.swell"] {
         let command = format!("rm -rf {}; true", bench.path(what).display());
         let text = format!("[[benchmark]]\nname = \"a\"\nshell = true\ncommand = \"{command}\"\n");
@@ -136,7 +140,7 @@ fn a_benchmark_whose_record_was_removed_had_begun() {
     bench.write("s.toml", &(of("a", "001-a", "002-b") + &of("b", "002-b", "001-a")));
     let ran = bench.stillwell(&["bench", "s.toml", "-r", "2", "-o", "s"]).ends_with(2);
     assert!(ran.stdout.contains("2 runs") && !ran.stdout.contains("not begun"), "{ran:#?}");
-    ran.says(&["was removed during the session, and its runs are lost"]);
+    ran.says(&["was removed or renamed during the session"]);
 }
 
 /// A terminal that was closed, or a full disk behind standard output, takes no export away.
