@@ -1,13 +1,14 @@
 //! The launcher as the front end sees it: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Error, Result, anyhow, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -89,13 +90,7 @@ impl LauncherProcess {
         // The command holds the launcher's side of the socket. While it is open here, the launcher's end goes unseen.
         drop(launcher);
         drop(held);
-        let child = child.map_err(|error| {
-            anyhow!(
-                "cannot start the launcher: {}; {}",
-                reason(error),
-                why_no_process(&Host::new("/"))
-            )
-        })?;
+        let child = child.map_err(|error| not_started(&error))?;
         let mut process = Self { child, socket, interrupt, changes, mark, was_interrupted: false };
         enter(process.child.id())?;
         match process.get_ready(&LauncherRequest::Open(Box::new(open)))? {
@@ -249,6 +244,16 @@ impl LauncherProcess {
     }
 }
 
+/// Why the launcher could not start. It is no lack of processes if its pipes had no descriptors; the caller names that
+/// limit, as for every file.
+fn not_started(error: &io::Error) -> Error {
+    let what = format!("cannot start the launcher: {}", reason(error));
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => anyhow!(what),
+        _ => anyhow!("{what}; {}", why_no_process(&Host::new("/"))),
+    }
+}
+
 /// State of a launcher that may be stopped.
 #[derive(Debug, Default)]
 struct StopNotice {
@@ -285,5 +290,17 @@ impl Drop for LauncherProcess {
     fn drop(&mut self) {
         self.socket.shutdown(std::net::Shutdown::Both).ok();
         self.child.wait().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_named_is_the_one_that_was_reached() {
+        let said = |errno| not_started(&io::Error::from_raw_os_error(errno)).to_string();
+        assert_eq!(said(libc::EMFILE), "cannot start the launcher: Too many open files");
+        assert!(said(libc::EAGAIN).contains("unavailable; "), "{}", said(libc::EAGAIN));
     }
 }
