@@ -82,7 +82,7 @@ pub fn in_base_unit(rows: &Rows, index: usize, metric: Metric) -> Option<f64> {
 /// User + system time of a run, ns.
 pub fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
     let user_us = rows.get(index, Metric::UserUs)?;
-    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+    Some(user_us.saturating_add(rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
 }
 
 /// Copies that end in a second, where a run of all of them takes this time, ns. `None` without several copies, or if what is

@@ -32,7 +32,7 @@ pub fn computing(
         take(NoiseSource::Frequency, ns, samples.len() as u64);
     }
     if let Some(each_ns) = interruption_ns {
-        let n = samples.iter().filter_map(|sample| sample.interruptions).sum();
+        let n = sum_of_counts(samples.iter().filter_map(|sample| sample.interruptions));
         take(NoiseSource::AfterInterruptions, each_ns * n as f64, n);
     }
     if let Some((ns, n)) = neighbours_ns(samples, beyond_ns) {
@@ -46,7 +46,7 @@ pub fn computing(
         let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
         let Some(counted) = counted else { continue };
         let least = counted.iter().copied().min().unwrap_or(0);
-        let n_more: u64 = counted.iter().map(|n| n - least).sum();
+        let n_more = sum_of_counts(counted.iter().map(|n| n - least));
         if let Some(each_ns) = cost_ns(&counted, beyond_ns) {
             take(source, each_ns * n_more as f64, n_more);
         }
@@ -54,6 +54,11 @@ pub fn computing(
     let source = NoiseSource::MoreCpuTime;
     parts.push(LedgerEntry { is_estimate: true, ..LedgerEntry::exact(source, left_ns.max(0)) });
     parts
+}
+
+/// The sum of counts, which a damaged record may have of any size.
+pub fn sum_of_counts(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// Cost of one more event: the slope over the runs. `None` unless both halves of the runs agree within a factor of two.

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::arm_values::sessions;
 use crate::ledger::baseline::ArmBaseline;
-use crate::ledger::estimates::computing;
+use crate::ledger::estimates::{computing, sum_of_counts};
 use crate::ledger::sample::{LedgerSample, samples_by_arm};
 use crate::summary::ArmSummary;
 use model::values::metric::Metric;
@@ -145,7 +145,8 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
         _ => None,
     })? as f64;
     let rows = &record.rows;
-    let wall_ns: u64 = (0..rows.len()).filter_map(|index| rows.get(index, Metric::WallNs)).sum();
+    let walls_ns = (0..rows.len()).filter_map(|index| rows.get(index, Metric::WallNs));
+    let wall_ns = sum_of_counts(walls_ns);
     let of_run_ns = evidence_ns / rows.len() as f64;
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }

@@ -63,7 +63,7 @@ impl LedgerSample {
         let count = |metric| rows.get(index, metric);
         let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
         let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
-        let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
+        let times_ns = || Some(us(Metric::UserUs)?.saturating_add(us(Metric::SysUs)?));
         let sample = Self {
             step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,

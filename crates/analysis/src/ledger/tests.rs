@@ -282,6 +282,19 @@ fn impossible_times_are_no_times() {
     }
 }
 
+#[test]
+fn impossible_counts_overflow_no_sum() {
+    for (metric, task_clock) in [(Metric::UserUs, None), (Metric::MinorFaults, Some(10_000_000))] {
+        let record = record_of(30, |step, row| {
+            row.set(Metric::TaskClockNs, task_clock);
+            // The other runs have more than these.
+            row.set(metric, Some(if step < 2 { 1 } else { i64::MAX as u64 }));
+        });
+        drop(record_ledger(&record, &summarise(&record)));
+    }
+    assert_eq!(estimates::sum_of_counts([i64::MAX as u64; 3].into_iter()), u64::MAX);
+}
+
 proptest! {
     #[test]
     fn every_record_adds_up(rows in proptest::collection::vec(
