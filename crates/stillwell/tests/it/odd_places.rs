@@ -1,6 +1,7 @@
 //! Places that lack what others have: a narrow terminal, no /proc, a directory that only root may enter.
 
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
+use crate::processes::Session;
 
 /// Runs the program on a terminal of so many columns.
 fn on_columns(bench: &Bench, columns: &str, arguments: &[&str]) -> Ran {
@@ -69,6 +70,16 @@ fn without(directory: &str, bench: &Bench, arguments: &[&str]) -> Option<Ran> {
         return None;
     }
     Some(Ran::from(command.args(arguments).output().unwrap()))
+}
+
+#[test]
+fn without_proc_what_is_left_behind_is_said_to_go_on() {
+    let bench = Bench::new();
+    let session = Session::new(&bench);
+    let mark = session.environment();
+    let run = ["run", "-o", "r.swell", "-w", "0", "-r", "1", "--env", &mark, "sleep 1000 & true"];
+    let Some(ran) = without_proc(&bench, &run) else { return };
+    ran.ends_with(0).says(&["goes on: without /proc, Stillwell can neither count nor end it"]);
 }
 
 #[test]
