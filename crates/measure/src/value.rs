@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{DirEntry, FileType};
 use std::io::{self, ErrorKind, Read as _};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ use record::plan::{ValueReader, ValueRule};
 
 /// A longer text is no result. The launcher's memory is a lower limit for the memory it measures of its children.
 const BYTES_MAX: u64 = 64 << 20;
+/// Sizes of values, in the base unit, whose ratios and squares no double overflows.
+const SIZES: Range<f64> = 1e-150..1e150;
 /// Characters of a text that a message quotes.
 const QUOTED_MAX: usize = 40;
 
@@ -41,7 +44,7 @@ impl ValueTask {
         }
     }
 
-    /// The value in its base unit. Errors: the file or the value is missing, or is no number.
+    /// The value in its base unit. Errors: the file or the value is missing, is no number, or has an absurd size.
     pub fn read(&self, user: Option<&User>) -> Result<f64, String> {
         let shown = self.path().display();
         let text = as_user(user, || self.text()).map_err(|error| match error.kind() {
@@ -49,7 +52,11 @@ impl ValueTask {
             _ => format!("{shown} cannot be read: {}", reason(error)),
         })?;
         let of = if self.rule.is_in_stdout() { "its output".into() } else { format!("{shown}") };
-        Ok(find(&self.rule.reader, &text, &of)? * self.rule.scale)
+        let value = find(&self.rule.reader, &text, &of)? * self.rule.scale;
+        match value == 0.0 || SIZES.contains(&value.abs()) {
+            true => Ok(value),
+            false => Err(format!("{of} has a value that is too large or too small to be compared")),
+        }
     }
 
     fn text(&self) -> io::Result<String> {
@@ -177,11 +184,10 @@ mod tests {
         check(pointer("/x"), "log\n{}", Err("its output is no JSON document"));
     }
 
-    #[test]
-    fn a_file_of_the_run_before_does_not_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("result");
-        std::fs::write(&path, "8").unwrap();
+    /// Reads twice the number in a file with this text.
+    fn task_in(folder: &Path, text: &str) -> ValueTask {
+        let path = folder.join("result");
+        std::fs::write(&path, text).unwrap();
         let rule = ValueRule {
             reader: ValueReader::Pointer(String::new()),
             source: record::plan::ValueSource::File("result".into()),
@@ -189,8 +195,23 @@ mod tests {
             scale: 2.0,
             better: model::values::Better::Lower,
         };
-        let path = path.as_os_str().as_bytes().to_vec();
-        let task = ValueTask { rule, path, folder: None };
+        ValueTask { rule, path: path.as_os_str().as_bytes().to_vec(), folder: None }
+    }
+
+    #[test]
+    fn no_ratio_of_values_overflows() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["1e308", "-1e308", "1e300", "1e-308"] {
+            let why = task_in(folder.path(), text).read(None).unwrap_err();
+            assert!(why.contains("too large or too small"), "{text}: {why}");
+        }
+        assert_eq!(task_in(folder.path(), "0").read(None), Ok(0.0));
+    }
+
+    #[test]
+    fn a_file_of_the_run_before_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = task_in(folder.path(), "8");
         assert_eq!(task.read(None), Ok(16.0));
         task.clear(None);
         assert!(task.read(None).unwrap_err().starts_with("it did not write"));
