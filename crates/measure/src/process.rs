@@ -169,7 +169,7 @@ impl LauncherProcess {
         tolerance: InterruptTolerance,
     ) -> Result<(LauncherReply, bool)> {
         let sent = wire::send(&self.socket, request);
-        sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+        sent.map_err(Error::from).or_else(|_| self.explain_end())?;
         let mut n_interrupts = u32::from(std::mem::take(&mut self.was_interrupted));
         let (has_runs, mut n_requests) = (matches!(request, LauncherRequest::Batch(_)), 0);
         let (tolerance, mut stop) = (tolerance as u32, StopNotice::default());
@@ -189,7 +189,7 @@ impl LauncherProcess {
             let came = u32::from(self.interrupt.take());
             if answered {
                 let reply = wire::receive(&self.socket);
-                let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+                let reply = reply.map_err(Error::from).or_else(|_| self.explain_end())?;
                 return Ok((reply, n_interrupts + came > 0));
             }
             stop.look(self.changes.take(), self.child.id());
