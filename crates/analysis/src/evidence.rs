@@ -23,7 +23,8 @@ pub(super) struct RunEvidence {
     least_ns: f64,
 }
 
-/// A run was on a busy machine if it was stalled, or its tasks were preempted, for more than this share of its time.
+/// A run was on a busy machine if it was stalled, or its tasks were preempted, for more than this share of its time. So
+/// was a slice of a session whose slices waited for more: the waits of a slice's other threads are not seen.
 const BUSY_SHARE: f64 = 0.01;
 /// A run was interrupted if it may have lost more than this share of its time unseen.
 const HIDDEN_SHARE: f64 = 0.01;
@@ -46,8 +47,9 @@ pub(super) fn arm_evidence(
         (Some(slices), Some(processes)) => {
             let rule = SliceRule::of(plan, Some(clock.into()));
             let rows = if rule.is_low() { slices } else { processes };
+            let is_busy = is_session_busy(slices);
             by_arm(rows, n_arms, |rows, index| {
-                let run = RunEvidence::of(rows, index, clock)?;
+                let run = RunEvidence::of(rows, index, clock, is_busy)?;
                 let per_loop_ns = match rule.is_low() {
                     true => rule.slice(&rows.row(index))?.value,
                     false => rows.headline(index)?,
@@ -55,8 +57,24 @@ pub(super) fn arm_evidence(
                 Some(run.per_loop(per_loop_ns))
             })
         }
-        _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock)),
+        _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock, false)),
     }
+}
+
+/// Waits of a run that show that the machine was busy, ns. Slices have no records of preemptions, and with several
+/// threads no stall.
+fn seen_waits_ns(rows: &Rows, index: usize) -> f64 {
+    let stalled_ns = rows.get(index, Metric::StalledNs).unwrap_or(0);
+    let preempted_ns = rows.get(index, Metric::PreemptedNs);
+    let waited_ns = preempted_ns.or_else(|| rows.get(index, Metric::RunQueueWaitNs));
+    stalled_ns.max(waited_ns.unwrap_or(0)) as f64
+}
+
+fn is_session_busy(slices: &Rows) -> bool {
+    let wall_ns = |index| slices.get(index, Metric::WallNs).unwrap_or(0) as f64;
+    let all_ns: f64 = slices.measurements().map(wall_ns).sum();
+    let waited_ns: f64 = slices.measurements().map(|index| seen_waits_ns(slices, index)).sum();
+    waited_ns > BUSY_SHARE * all_ns
 }
 
 /// (time, hidden time) of the runs with the lowest times, on which t0 rests, ns. Empty if no run hides anything.
@@ -68,14 +86,14 @@ fn lowest_times(runs: &[RunEvidence]) -> Vec<(f64, f64)> {
 }
 
 impl RunEvidence {
-    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
+    fn of(rows: &Rows, index: usize, clock: Clock, is_session_busy: bool) -> Option<Self> {
         let time_ns = rows.time_ns(index, clock)?;
         let wall_ns = rows.time_ns(index, Clock::Wall)?;
         let cpu_ns = rows.time_ns(index, Clock::Cpu);
         let stalled_ns = rows.get(index, Metric::StalledNs).map(|ns| ns as f64);
         let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
-        let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0) as f64;
-        let is_busy = stalled_ns.is_some_and(|ns| ns.max(preempted_ns) > BUSY_SHARE * wall_ns);
+        let is_busy = stalled_ns.is_some()
+            && (is_session_busy || seen_waits_ns(rows, index) > BUSY_SHARE * wall_ns);
         let n_preempted = rows.get(index, Metric::InvoluntarySwitches);
         let hidden_ns = match stalled_ns {
             Some(stalled_ns) => {
@@ -238,6 +256,27 @@ mod tests {
             found.is_upper_limit
         };
         assert!(limited(ProcessValue::Mean) && !limited(ProcessValue::Low));
+    }
+
+    /// Only the slow process waits where that is seen. The threads of the others may have waited for half of the time.
+    #[test]
+    fn unclear_slices_of_a_busy_session_make_t0_a_limit() {
+        let is_limit = |stalled_ns: u64, unclear_ns: u64| {
+            let mut record = record(&["a"]);
+            record.header.plan.in_slices = true;
+            for step in 0..30 {
+                let mut row = Row::new(step, 0, Some(step / 5), 10_000 * u64::from(step));
+                let is_slow = step / 5 == 5;
+                row.set(Metric::WallNs, Some(1000 + if is_slow { 500 } else { u64::from(step) }));
+                row.set(Metric::StalledNs, Some(if is_slow { stalled_ns } else { 0 }));
+                row.set(Metric::UnclearNs, Some(unclear_ns));
+                record.rows.push(&row);
+            }
+            let found = crate::clocks::clock_summaries(&gather(record), None);
+            found[0].clean.as_ref().unwrap().is_upper_limit
+        };
+        assert!(is_limit(400, 500));
+        assert!(!is_limit(0, 500) && !is_limit(400, 5));
     }
 
     #[test]

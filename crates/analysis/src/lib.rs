@@ -89,7 +89,7 @@ pub use steadiness::{
 };
 pub use summary::{
     ArmSummary, InterruptionSummary, LimitCause, MetricSummary, NetTimes, SLOW_TAIL, SliceSummary,
-    TailQuantile, TimeSummary, UncertainValue,
+    StallSummary, TailQuantile, TimeSummary, UncertainValue,
 };
 pub use times::throughput;
 pub use watch::trial_outcome;

@@ -40,10 +40,9 @@ impl ProcFiles {
         Self { schedstat: open("schedstat"), stat: open("stat"), status: open("status") }
     }
 
-    /// Time that the main thread waited on a run queue, ns.
-    pub fn run_queue_wait_ns(&self) -> Option<u64> {
-        let file = self.schedstat.as_ref()?;
-        read_anew::<SCHEDSTAT_BYTES, _>(file, CpuTimes::parse).map(|times| times.waited_ns)
+    /// The times of the main thread so far.
+    pub fn main_thread(&self) -> Option<CpuTimes> {
+        read_anew::<SCHEDSTAT_BYTES, _>(self.schedstat.as_ref()?, CpuTimes::parse)
     }
 
     /// Field 39 of stat: the CPU that the main thread ran on last (proc_pid_stat(5)).

@@ -1,6 +1,7 @@
 //! One slice: the loops that a worker runs at one request, timed by the worker and watched from outside.
 
 use crate::clock::monotonic_ns;
+use crate::proc_counts::CpuTimes;
 use crate::stalls::Stall;
 use crate::worker::failure::{AnswerFault, WorkerFailure};
 use crate::worker::{Worker, answer};
@@ -53,11 +54,11 @@ impl Worker {
     pub fn run_loops(&mut self, loops: u64, has_own_timer: bool) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();
-        let wait_before_ns = self.files.run_queue_wait_ns();
+        let main_before = self.files.main_thread();
         let started_ns = monotonic_ns();
         let line = self.exchange(Some(&request), b"", None, true)?;
         let round_trip_ns = monotonic_ns() - started_ns;
-        let wait_after_ns = self.files.run_queue_wait_ns();
+        let main_after = self.files.main_thread();
         let status = self.files.status();
         let Some(time) = answer::time(&line) else {
             return Err(self.rubbish(Some(&request), &line, AnswerFault::Form));
@@ -66,22 +67,22 @@ impl Worker {
             return Err(self.rubbish(Some(&request), &line, AnswerFault::LongerThanPossible));
         }
         let grown = |after: Option<u64>, before: Option<u64>| after?.checked_sub(before?);
-        let run_queue_wait_ns = grown(wait_after_ns, wait_before_ns);
+        let main = main_after.zip(main_before).map(|(after, before)| after.since(before));
         let voluntary_switches = grown(status.voluntary_switches, status_before.voluntary_switches);
         let is_single = status.n_threads == Some(1);
         let (wall_ns, cpu_ns) = (time.wall_ns, time.cpu_ns);
         let times = SliceTimes { wall_ns, cpu_ns, round_trip_ns, has_own_timer };
-        let stall = run_queue_wait_ns.zip(voluntary_switches).map(|(waited_ns, n_sleeps)| {
+        let stall = main.zip(voluntary_switches).map(|(main, n_sleeps)| {
             // A worker that has answered goes to sleep until the next request.
             let n_after = u64::from(status.is_asleep == Some(true));
-            times.stall(waited_ns, n_sleeps.saturating_sub(n_after), is_single)
+            times.stall(main, n_sleeps.saturating_sub(n_after), is_single)
         });
         Ok(Slice {
             started_ns,
             wall_ns: time.wall_ns,
             cpu_ns: time.cpu_ns,
             counters: time.counters,
-            run_queue_wait_ns,
+            run_queue_wait_ns: main.map(|main| main.waited_ns),
             stall,
             voluntary_switches,
             involuntary_switches: grown(
@@ -110,22 +111,31 @@ struct SliceTimes {
 }
 
 impl SliceTimes {
-    /// The stall of a slice. `waited_ns`: how long the main thread waited from request to answer; `n_sleeps`: how often
-    /// it went to sleep meanwhile, before it answered.
+    /// The stall of a slice. `main`: the main thread's times from request to answer; `n_sleeps`: how often it went to
+    /// sleep meanwhile, before it answered. `is_single`: whether it is the only thread afterwards.
     ///
     /// A worker that never slept was off the CPU because it waited. If it slept, perhaps in the slice, its waits may
     /// have been outside. With several threads, another one may have run.
     ///
+    /// The kernel counts no waits of threads that have ended, and `/proc/PID/schedstat` none of other threads. If others
+    /// ran while the main thread slept, all time off the CPU may have been their waits.
+    ///
     /// The CPU time of a benchmark that times itself covers the whole call. So the time off the CPU within the wall
     /// time is at least wall minus CPU time, plus at most the length of the rest of the call.
-    fn stall(self, waited_ns: u64, n_sleeps: u64, is_single: bool) -> Stall {
+    fn stall(self, main: CpuTimes, n_sleeps: u64, is_single: bool) -> Stall {
+        let waited_ns = main.waited_ns;
         let off_ns = self.wall_ns.saturating_sub(self.cpu_ns);
         let outside_ns = self.round_trip_ns.saturating_sub(self.wall_ns);
         let off_most_ns = match self.has_own_timer {
             true => (self.wall_ns + outside_ns).saturating_sub(self.cpu_ns).min(self.wall_ns),
             false => off_ns,
         };
-        let most_ns = waited_ns.min(off_most_ns);
+        // As for runs without records: the main thread is alone if it had 99 % of the CPU time.
+        let is_alone = main.ran_ns >= self.cpu_ns - self.cpu_ns / 100;
+        let most_ns = match is_single && (n_sleeps == 0 || is_alone) {
+            true => waited_ns.min(off_most_ns),
+            false => off_most_ns,
+        };
         let inside_ns = waited_ns.saturating_sub(outside_ns);
         let stalled_ns = match (is_single, n_sleeps) {
             (true, 0) => off_ns.min(most_ns),
@@ -151,7 +161,7 @@ mod tests {
         let times =
             SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130, has_own_timer: false };
         let stall = |waited_ns, n_sleeps, is_single| {
-            let found = times.stall(waited_ns, n_sleeps, is_single);
+            let found = times.stall(CpuTimes { ran_ns: 42, waited_ns }, n_sleeps, is_single);
             (found.stalled_ns, found.unclear_ns)
         };
         assert_eq!(stall(70, 0, true), (60, 0));
@@ -159,7 +169,17 @@ mod tests {
         assert_eq!(stall(40, 0, true), (40, 0));
         // It slept, and 30 of its waits may have been before and after the slice.
         assert_eq!(stall(50, 1, true), (20, 30));
-        assert_eq!(stall(50, 0, false), (0, 50));
+        // The waits of the other thread are not counted.
+        assert_eq!(stall(50, 0, false), (0, 60));
+    }
+
+    /// A thread ran for 39 of the 40 ns. It has ended, and its waits are counted nowhere.
+    #[test]
+    fn a_slice_with_a_thread_that_has_ended_may_have_waited_whenever_it_is_off_the_cpu() {
+        let times =
+            SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130, has_own_timer: false };
+        let found = times.stall(CpuTimes { ran_ns: 1, waited_ns: 35 }, 2, true);
+        assert_eq!(found, Stall { stalled_ns: 5, unclear_ns: 55, impossible_ns: 0 });
     }
 
     /// 100 of the 130 ns are timed; the 45 ns of CPU time cover all 130.
@@ -167,8 +187,9 @@ mod tests {
     fn a_benchmark_that_times_itself_may_have_waited_outside() {
         let times =
             SliceTimes { wall_ns: 100, cpu_ns: 45, round_trip_ns: 130, has_own_timer: true };
+        let main = |waited_ns| CpuTimes { ran_ns: 45, waited_ns };
         let stall = |waited_ns, n_sleeps, is_single| {
-            let found = times.stall(waited_ns, n_sleeps, is_single);
+            let found = times.stall(main(waited_ns), n_sleeps, is_single);
             (found.stalled_ns, found.unclear_ns)
         };
         // It was off the CPU for 85 ns, 30 of them perhaps outside.
@@ -178,13 +199,13 @@ mod tests {
         // Nothing is outside: as with any other benchmark.
         let whole = SliceTimes { round_trip_ns: 100, ..times };
         let stalled = |stalled_ns, unclear_ns| Stall { stalled_ns, unclear_ns, impossible_ns: 0 };
-        assert_eq!(whole.stall(55, 0, true), stalled(55, 0));
+        assert_eq!(whole.stall(main(55), 0, true), stalled(55, 0));
         // Waits before and after the call may make the sum longer than the call: nothing is taken from a short time.
         let short = SliceTimes { wall_ns: 1, cpu_ns: 20, round_trip_ns: 520, ..times };
-        assert_eq!(short.stall(530, 0, true), stalled(0, 1));
-        assert_eq!(short.stall(530, 1, true), stalled(0, 1));
+        assert_eq!(short.stall(main(530), 0, true), stalled(0, 1));
+        assert_eq!(short.stall(main(530), 1, true), stalled(0, 1));
         // More CPU time than wall time: the call does much outside.
         let outside = SliceTimes { cpu_ns: 400, round_trip_ns: 600, ..times };
-        assert_eq!(outside.stall(90, 0, true), stalled(0, 90));
+        assert_eq!(outside.stall(main(90), 0, true), stalled(0, 90));
     }
 }

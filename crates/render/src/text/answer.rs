@@ -343,7 +343,7 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     if arm.sliced.is_some() && has_t0 && times.t0.value > times.median.value {
         write!(spread, "; the time above is of whole processes, slow {runs} included").ok();
     }
-    if let Some(share) = lost_share(page, arm).map(percent) {
+    if let Some(share) = lost_share(page, arm) {
         write!(spread, "; other programs took {share} of the time, which is left out").ok();
     }
     Some(spread)
@@ -355,10 +355,12 @@ const NINE_OF_TEN_MIN: usize = 10;
 /// Smallest share taken by other programs that is mentioned.
 const LOST_SHOWN: f64 = 0.001;
 
-/// The share of the time that other programs took, which clean time leaves out.
-fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<f64> {
+/// The share of the time that other programs took, which clean time leaves out. Unclear time may have been theirs too.
+fn lost_share(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option<String> {
     let is_clean = page.plan.policy.clock == Clock::Clean && arm.clean.is_some();
     let stalls = arm.stalls.filter(|_| is_clean)?;
-    let share = stalls.stalled_mean_ns / stalls.wall_mean_ns;
-    (share >= LOST_SHOWN).then_some(share)
+    let is_shown = |ns: f64| ns >= LOST_SHOWN * stalls.wall_mean_ns;
+    let least = if is_shown(stalls.unclear_mean_ns) { "at least " } else { "" };
+    let share = percent(stalls.stalled_mean_ns / stalls.wall_mean_ns);
+    is_shown(stalls.stalled_mean_ns).then(|| format!("{least}{share}"))
 }

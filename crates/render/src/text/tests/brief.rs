@@ -1,7 +1,7 @@
 //! The brief summary: the answer, the table and the notes.
 
 use super::*;
-use analysis::SliceSummary;
+use analysis::{SliceSummary, StallSummary};
 use model::values::{Better, DecideOn, ValueUnit};
 use record::plan::InstructionCounter;
 use record::plan::suite::SuiteMembership;
@@ -52,6 +52,21 @@ fn a_time_above_the_median_of_its_slices_says_why() {
         text.contains("the time above is of whole processes, slow values included")
     };
     assert_eq!([4.9e6, 5.1e6].map(told), [true, false]);
+}
+
+#[test]
+fn unclear_time_may_have_gone_to_other_programs_too() {
+    let record = record(&["only"]);
+    let told = |unclear_mean_ns: f64| {
+        let mut analysis = analysis(&record, &[5.0e6]);
+        let arm = &mut analysis.arms[0];
+        let [wall_mean_ns, stalled_mean_ns] = [1e7, 8e5];
+        arm.stalls =
+            Some(StallSummary { wall_mean_ns, stalled_mean_ns, unclear_mean_ns, n_without: 0 });
+        arm.clean = arm.times.clone();
+        brief(&record, &analysis).replace('\n', " ").contains("took at least 8.0 % of the time")
+    };
+    assert_eq!([1e3, 3e6].map(told), [false, true]);
 }
 
 #[test]
