@@ -14,7 +14,9 @@ use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt, StatisticName};
+use analysis::{
+    ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt, StatisticName, TimeSummary,
+};
 use model::values::{Better, Clock, Estimand};
 use record::plan::Plan;
 
@@ -80,8 +82,9 @@ pub(super) fn alone(page: &SummaryContext<'_>, name: &str, arm: &ArmSummary) -> 
         _ => format!("takes {text}"),
     };
     let Some(why) = t0::why_limited(arm) else {
-        // A single run may have been disturbed.
-        let is_known = arm.times.as_ref().is_some_and(|times| times.t0.err.is_some());
+        // A single run may have been disturbed, and so may slow slices.
+        let is_known = arm.times.as_ref().is_some_and(|times| times.t0.err.is_some())
+            && !contains_slow_slices(page, arm);
         let undisturbed = match copies {
             _ if !is_known => "",
             Some(_) => " when nothing disturbs them",
@@ -338,15 +341,20 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
     if n >= NINE_OF_TEN_MIN {
         write!(spread, ", nine of ten at {than} {}", unit.label(&time(nine))).ok();
     }
-    // The answer is of processes, whose means contain their slow slices.
-    let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
-    if arm.sliced.is_some() && has_t0 && times.t0.value > times.median.value {
+    if contains_slow_slices(page, arm) {
         write!(spread, "; the time above is of whole processes, slow {runs} included").ok();
     }
     if let Some(share) = lost_share(page, arm) {
         write!(spread, "; other programs took {share} of the time, which is left out").ok();
     }
     Some(spread)
+}
+
+/// The answer is of processes. Their means contain slow slices if t0 is above the usual slice.
+fn contains_slow_slices(page: &SummaryContext<'_>, arm: &ArmSummary) -> bool {
+    let is_above = |times: &TimeSummary| times.t0.value > times.median.value;
+    let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
+    arm.sliced.is_some() && has_t0 && arm.times.as_ref().is_some_and(is_above)
 }
 
 /// Fewest runs with nine tenths of them, as the rule of thumb n (1 − p) ≥ 1 has it.

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn equal_times_are_read_to_their_last_decimal_place() {
-        let close = |step: Option<f64>, expected: f64| (step.unwrap() / expected - 1.0).abs() < 1e-9;
+        let close =
+            |step: Option<f64>, expected: f64| (step.unwrap() / expected - 1.0).abs() < 1e-9;
         assert!(close(read([0.28; 9]).step(), 0.01));
         assert!(close(read([280e6; 9]).step(), 10e6));
         assert!(close(read([5.0; 9]).step(), 1.0));
