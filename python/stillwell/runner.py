@@ -119,7 +119,7 @@ class Runner:
             found.append(one)
         self._session_words = []
         if None not in found and not any(isinstance(one, list) for one in found) and len(found) > 1 and not args_of_runner.quiet:
-            print(variants.scaling(counts, [one.mean() for one in found]))
+            print(variants.scaling(counts, [one.get_values() for one in found]))
         return found
 
     def timeit(

@@ -1,5 +1,6 @@
 """Benchmarks with parameters: one for each combination, with names as those of suites."""
 import itertools
+import statistics
 from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 
@@ -26,11 +27,14 @@ def described(chosen: Mapping[str, Any]) -> Dict[str, Any]:
     return {"parameter_" + key: value if isinstance(value, (int, float)) else str(value) for key, value in chosen.items()}
 
 
-def scaling(counts: Sequence[int], seconds: Sequence[float]) -> str:
-    """A table of the throughput with several numbers of threads. `seconds` are those of one call, of all threads together."""
-    rows = [("threads", "calls per second", "against %d" % counts[0], "of ideal")]
-    for count, time in zip(counts, seconds):
-        gain = seconds[0] / time
-        rows.append((str(count), "%.5g" % (1 / time), "%.2f times" % gain, "%.0f %%" % (100 * gain * counts[0] / count)))
+def scaling(counts: Sequence[int], launches: Sequence[Sequence[float]]) -> str:
+    """A table of the mean throughput with several numbers of threads, and its standard error. `launches` has the seconds of one call of all
+    threads together, in each launch."""
+    means = [statistics.fmean(seconds) for seconds in launches]
+    rows = [("threads", "calls per second", "+-", "against %d" % counts[0], "of ideal")]
+    for count, seconds, mean in zip(counts, launches, means):
+        gain, rate = means[0] / mean, "%.10g" % float("%.3g" % (1 / mean))
+        error = "%.2g %%" % (100 * statistics.stdev(seconds) / mean / len(seconds) ** 0.5) if len(seconds) > 1 else "?"
+        rows.append((str(count), rate, error, "%.2f times" % gain, "%.0f %%" % (100 * gain * counts[0] / count)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows)

@@ -112,9 +112,10 @@ class ThreadsTogether(unittest.TestCase):
             Threads(2, lambda: 1 // 0).measure(1, Ticks(), Ticks())
 
     def test_the_table(self):
-        lines = variants.scaling([1, 2, 8], [1.0, 0.5, 0.5]).splitlines()
+        lines = variants.scaling([1, 2, 8], [[0.8, 1.2], [0.5], [0.0005, 0.0005]]).splitlines()
         self.assertEqual([line.split() for line in lines[1:]], [
-            ["1", "1", "1.00", "times", "100", "%"], ["2", "2", "2.00", "times", "100", "%"], ["8", "2", "2.00", "times", "25", "%"]])
+            ["1", "1", "20", "%", "1.00", "times", "100", "%"], ["2", "2", "?", "2.00", "times", "100", "%"],
+            ["8", "2000", "0", "%", "2000.00", "times", "25000", "%"]])
 
 
 class Combinations(unittest.TestCase):
@@ -185,7 +186,7 @@ class RealThreads(RealCase):
         out, _ = self.run_python("bench.py", "-p", "2", "-n", "2", "--thread-counts", "1,2")
         rows = [line.split() for line in out[out.index("threads  calls per second"):].splitlines()]
         self.assertEqual([row[0] for row in rows], ["threads", "1", "2"])
-        self.assertEqual(rows[1][2:4], ["1.00", "times"])
+        self.assertEqual(rows[1][4:6], ["1.00", "times"])
         self.assertEqual(len(self.records()), 5)
 
 
