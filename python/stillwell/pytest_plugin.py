@@ -115,10 +115,10 @@ class Measure:
 
     def _alone(self, path: str, past: List[str]) -> Benchmark:
         found = Benchmark(self.test, read_arms(path)[0], path)
-        self._say("%s  n %d" % (value_text(found.median(), found.unit), found.get_nvalue()))
+        self._say("median %s  n %d" % (value_text(found.median(), found.unit), found.get_nvalue()))
         if past:
             document = json.loads(binary.output_of(["compare", "--json"] + past + [path]))
-            self._say("    %s" % _place_among(document["pairs"][0]["comparison"]["evidence"]))
+            self._say("    %s" % _place_among(document["pairs"][0]["comparison"]["evidence"], found.unit))
         return found
 
     def _judge(self, path: str, text: str) -> None:
@@ -158,15 +158,16 @@ class Measure:
         self.config._stillwell_lines.append((self.test, text))
 
 
-def _place_among(evidence: Any) -> str:
-    """The new session among the earlier ones, in words."""
+def _place_among(evidence: Any, unit: str) -> str:
+    """The new session among the earlier ones, in words. The program compares t0, of what is no time the medians."""
+    of = "t0" if unit == "second" else "the medians"
     ratio, past = evidence.get("ratio"), evidence.get("past")
     if not ratio:
         return "earlier sessions: no ratio"
     if not past:
-        return "earlier session: ratio %.3f (an estimate, not a test)" % ratio["value"]
-    ends = (ratio["value"], past["n_faster"], past["n_sessions"], past["lowest"], past["highest"])
-    return "earlier sessions: ratio %.3f to their median, slower than %d of %d; they range from %.3f to %.3f" % ends
+        return "earlier session: ratio of %s %.3f (an estimate, not a test)" % (of, ratio["value"])
+    ends = (of, ratio["value"], past["n_faster"], past["n_sessions"], past["lowest"], past["highest"])
+    return "earlier sessions: ratio of %s %.3f to their median, slower than %d of %d; they range from %.3f to %.3f" % ends
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:

@@ -42,7 +42,7 @@ class Plugin(ScriptCase):
     def test_table(self):
         out = self.pytest()
         self.assertIn("3 passed", out)
-        self.assertRegex(out, r"test_it\.py::test_alone  [0-9.]+ .?s  n 2\n")
+        self.assertRegex(out, r"test_it\.py::test_alone  median [0-9.]+ .?s  n 2\n")
         self.assertRegex(out, r"test_it\.py::test_pair   SLOWER 1\.500  \[1\.250, 2\.000\]\n")
         self.assertEqual([words[-2:] for words in self.asked("bench")], [["--command-name", "work"]] * 2)
         self.assertEqual(self.asked("bench")[1][-4:], ["--command-name", "baseline", "--command-name", "work"])
@@ -78,7 +78,7 @@ class Plugin(ScriptCase):
         for _ in range(5):
             out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept" if os.path.exists(self.path("kept")) else "")
         self.assertEqual(len(os.listdir(self.path("kept"))), 10)
-        self.assertIn("earlier sessions: ratio 1.100 to their median, slower than 4 of 4; they range from 0.980 to 1.200", out)
+        self.assertIn("earlier sessions: ratio of t0 1.100 to their median, slower than 4 of 4; they range from 0.980 to 1.200", out)
         first = [words for words in self.asked("compare")][0]
         self.assertEqual(first[1:], ["--json"] + ["kept/test_it.py-test_alone.%d.swell" % number for number in (1, 2)])
 
@@ -87,7 +87,7 @@ class Plugin(ScriptCase):
             out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept" if os.path.exists(self.path("kept")) else "",
                               "--stillwell-fail", "undecided", FAKE_VERDICT="same")
         self.assertIn("3 passed", out)
-        self.assertIn("earlier session: ratio 1.100 (an estimate, not a test)", out)
+        self.assertIn("earlier session: ratio of t0 1.100 (an estimate, not a test)", out)
         self.assertEqual([words for words in self.asked("compare") if "--fail-on" in words], [])
 
     def test_missing_folder(self):
