@@ -53,6 +53,11 @@ fn commands_have_their_names() {
     }
     let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
     assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
+    // Another comparison may leave out fewer.
+    let several = record(&["a", "b", "c"]).header.plan;
+    let expected =
+        "up to the first 3 blocks were slower than the rest and are left out of a comparison";
+    assert_eq!(what(&slow_start, &several), expected);
     let short = Finding::ClockInSlices { arm: 0, slice_ns: 253.0 };
     assert_eq!(
         what(&short, &plan),
