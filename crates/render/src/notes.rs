@@ -188,7 +188,7 @@ fn major_faults(n: f64) -> String {
 }
 
 fn never_steady(worker: &str) -> String {
-    format!("{worker} did not become steady while it was watched: it still gets faster")
+    format!("{worker} did not become steady while it was watched")
 }
 
 fn neighbours(neighbours: &Neighbours, plan: &Plan) -> String {
@@ -310,7 +310,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         }
         Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on".into(),
-        Finding::WarmUp { is_steady: false, .. } => prose!["more " Warmups],
+        Finding::WarmUp { is_steady: false, .. } => prose!["more " Warmups " if it gets faster"],
         Finding::OneCpu { .. } => prose![Affinity " all"],
         Finding::ShieldLost { .. } => "CPUs that no other control group has".into(),
         Finding::SharedCpus { .. } => prose![Affinity " with as many CPUs as they have threads"],

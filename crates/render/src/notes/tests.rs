@@ -58,6 +58,10 @@ fn commands_have_their_names() {
     let expected =
         "up to the first 3 blocks were slower than the rest and are left out of a comparison";
     assert_eq!(what(&slow_start, &several), expected);
+    // The warm-up may end higher, too.
+    let unsteady = Finding::WarmUp { arm: 0, n_slices: 9, is_steady: false };
+    assert_eq!(what(&unsteady, &plan), "a did not become steady while it was watched");
+    assert!(advice(&unsteady, &plan).unwrap().ends_with(" if it gets faster"));
     let short = Finding::ClockInSlices { arm: 0, slice_ns: 253.0 };
     assert_eq!(
         what(&short, &plan),
