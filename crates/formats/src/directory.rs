@@ -1,6 +1,7 @@
 //! Directories of criterion and asv.
 #![expect(clippy::disallowed_methods, reason = "looks into the directories that the caller names")]
 
+use std::fs::ReadDir;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -24,12 +25,12 @@ pub(crate) fn read_criterion(path: &Path, options: ReadOptions<'_>) -> Result<Op
 pub(crate) fn asv_result(path: &Path, options: ReadOptions<'_>) -> Result<PathBuf> {
     let (shown, paths) = (path.display(), below(path)?);
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Asv);
-    let is_result = |name: &&String| {
-        let last = name.rsplit('/').next().unwrap_or(name);
-        last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")
+    let is_result = |file: &&PathBuf| {
+        let is_json = file.extension().is_some_and(|extension| extension == "json");
+        is_json && !file.ends_with("benchmarks.json") && !file.ends_with("machine.json")
     };
-    let of_asv: Vec<&String> = paths.iter().filter(is_result).collect();
-    let is_asv = paths.iter().any(|name| name.rsplit('/').next() == Some("machine.json"));
+    let of_asv: Vec<&PathBuf> = paths.iter().filter(is_result).collect();
+    let is_asv = paths.iter().any(|file| file.ends_with("machine.json"));
     match &of_asv[..] {
         [only] if is_asv && is_wanted => Ok(path.join(only)),
         [first, ..] if is_asv => bail!(
@@ -49,37 +50,42 @@ pub(crate) fn asv_result(path: &Path, options: ReadOptions<'_>) -> Result<PathBu
 pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<Vec<FileBytes>>> {
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
     let paths = below(path)?;
-    if !is_wanted || !criterion::is_directory(paths.iter().map(String::as_str), options.side) {
+    let names: Vec<String> = paths.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+    if !is_wanted || !criterion::is_directory(names.iter().map(String::as_str), options.side) {
         return Ok(None);
     }
-    let wanted = paths.into_iter().filter(|name| criterion::wants(name, options.side));
-    let read = |name: String| {
-        let file = path.join(&name);
+    let wanted = names.into_iter().zip(paths);
+    let wanted = wanted.filter(|(name, _)| criterion::wants(name, options.side));
+    let read = |(name, file): (String, PathBuf)| {
+        let file = path.join(file);
         let bytes = std::fs::read(&file);
         Ok((name, bytes.with_context(|| format!("cannot read {}", file.display()))?))
     };
     wanted.map(read).collect::<Result<_>>().map(Some)
 }
 
-/// Sorted relative paths of all files below a directory. Links are not followed. Errors: the directory cannot be read,
-/// or has too many files.
-pub fn below(path: &Path) -> Result<Vec<String>> {
+/// Sorted relative paths of all files below a directory, and of the directories in it that cannot be read: reading one
+/// gives the reason. Links are not followed. Errors: the directory itself cannot be read, or has too many files.
+pub fn below(path: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    walk(path, "", &mut paths).with_context(|| format!("cannot read {}", path.display()))?;
-    paths.sort();
+    let entries = path.read_dir().map_err(anyhow::Error::from);
+    let walked = entries.and_then(|entries| walk(entries, Path::new(""), &mut paths));
+    walked.with_context(|| format!("cannot read {}", path.display()))?;
+    // Not by components, as paths compare: a history knows a directory by its files in the order of bytes.
+    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     Ok(paths)
 }
 
-/// Adds the relative paths of the files below a directory.
-fn walk(root: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
-    for entry in std::fs::read_dir(root.join(below))? {
+/// Adds the relative paths of the entries, and of what is below them.
+fn walk(entries: ReadDir, below: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in entries {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            walk(root, &path, paths)?;
-        } else if kind.is_file() {
+        let (path, kind) = (below.join(entry.file_name()), entry.file_type()?);
+        if kind.is_dir()
+            && let Ok(entries) = entry.path().read_dir()
+        {
+            walk(entries, &path, paths)?;
+        } else if kind.is_dir() || kind.is_file() {
             ensure!(paths.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
             paths.push(path);
         }

@@ -27,8 +27,8 @@ const POOL: &str = "pool.json";
 const START_BYTES: u64 = 64 << 10;
 
 /// The named file, the matches of a pattern, or all results below a folder. Its files of criterion are one result, with
-/// the folder's name. A folder without readable files stands for itself: opening it gives the reason. Errors: a pattern
-/// has no match.
+/// the folder's name. A folder without results, or that cannot be read, stands for itself: opening it gives the reason.
+/// Errors: a pattern has no match.
 pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> {
     let text = named.to_string_lossy();
     if text.contains(['*', '?']) && named.symlink_metadata().is_err() {
@@ -42,11 +42,13 @@ pub fn expanded(named: &Path, options: ReadOptions<'_>) -> Result<Vec<PathBuf>> 
     let is_criterion = formats::criterion_files(named, options)?.is_some();
     let mut inside = formats::below(named)?;
     let unfinished = unfinished_parts(&inside);
-    inside.retain(|name| {
-        (is_result(name) || is_text_of_results(&named.join(name)))
-            && !is_step_manifest(&named.join(name))
-            && !(is_criterion && is_of_criterion(name))
-            && !unfinished.iter().any(|part| name.starts_with(part))
+    inside.retain(|below| {
+        let (name, path) = (below.to_string_lossy(), named.join(below));
+        !name.split('/').any(|part| part.starts_with('.'))
+            && (is_result(&name) || is_text_of_results(&path) || path.is_dir())
+            && !is_step_manifest(&path)
+            && !(is_criterion && is_of_criterion(&name))
+            && !unfinished.iter().any(|part| below.starts_with(part))
     });
     let mut files: Vec<PathBuf> = inside.iter().map(|name| named.join(name)).collect();
     if is_criterion || files.is_empty() {
@@ -99,12 +101,9 @@ fn expression(pattern: &str) -> Result<Regex> {
 }
 
 /// The directories of unfinished measurements in pools: the leftovers of a killed job are no results.
-fn unfinished_parts(inside: &[String]) -> Vec<String> {
-    let folder_of = |name: &String| {
-        let folder = name.strip_suffix(POOL)?;
-        (folder.is_empty() || folder.ends_with('/')).then(|| format!("{folder}part/"))
-    };
-    inside.iter().filter_map(folder_of).collect()
+fn unfinished_parts(inside: &[PathBuf]) -> Vec<PathBuf> {
+    let pools = inside.iter().filter(|path| path.ends_with(POOL));
+    pools.map(|path| path.with_file_name("part")).collect()
 }
 
 fn is_of_criterion(name: &str) -> bool {
@@ -112,12 +111,10 @@ fn is_of_criterion(name: &str) -> bool {
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// Whether a name can be a result: hidden ones cannot.
+/// Whether a name can be a result.
 fn is_result(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    RESULTS.iter().any(|extension| name.ends_with(extension))
-        && !NO_RESULTS.contains(&last)
-        && !name.split('/').any(|part| part.starts_with('.'))
+    RESULTS.iter().any(|extension| name.ends_with(extension)) && !NO_RESULTS.contains(&last)
 }
 
 fn is_step_manifest(path: &Path) -> bool {
@@ -139,6 +136,9 @@ fn is_text_of_results(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     #[test]
@@ -168,6 +168,14 @@ mod tests {
         assert_eq!(names("a/none.json"), ["a/none.json"]);
         let error = expanded(&at("a/*.csv"), ReadOptions::default()).unwrap_err();
         assert!(error.to_string().starts_with("no file matches"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_names_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(OsStr::from_bytes(b"b\xff.swell"));
+        std::fs::write(&file, "{}").unwrap();
+        assert_eq!(expanded(folder.path(), ReadOptions::default()).unwrap(), [file]);
     }
 
     #[test]

@@ -271,6 +271,24 @@ fn who_may_not_write_a_history_reads_it() {
     permit(directory, 0o755);
 }
 
+#[test]
+fn a_directory_that_cannot_be_read_costs_no_other_file() {
+    let bench = Bench::new();
+    let (closed, file) = ("runs/sub/closed", "runs/1.swell");
+    std::fs::create_dir_all(bench.path(closed)).expect("a directory");
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", file, "true"]).ends_with(0);
+    let permit = |path: &str, mode: u32| {
+        std::fs::set_permissions(bench.path(path), PermissionsExt::from_mode(mode)).expect("ours");
+    };
+    permit(file, 0o444);
+    permit(closed, 0);
+    let ran = as_nobody(&bench, &["history", "add", "--db", "h.db", "runs"]);
+    permit(closed, 0o755);
+    let Some(ran) = ran else { return };
+    assert_eq!(ran.stdout, "1 file added, 1 could not be\n");
+    ran.ends_with(2).says(&["cannot read runs/sub/closed: Permission denied"]);
+}
+
 /// An unfinished record of a killed job counts neither in the pool nor in the history. The pool's manifest is no result.
 #[test]
 fn finished_tasks_of_a_pool_are_added() {
