@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::Result;
 
 /// The first bytes of a gzip file (RFC 1952, 2.3.1).
-pub const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Byte-order marks (Unicode 16, 23.8).
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const UTF16_LE_MARK: [u8; 2] = [0xff, 0xfe];
@@ -36,16 +36,14 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 }
 
 /// The content of a gzip file, with an error after as many bytes as [`limit_unpacked`] allows.
-#[derive(Debug)]
-pub struct Unpacking<R> {
+struct Unpacking<R> {
     gzip: flate2::bufread::MultiGzDecoder<R>,
     n_bytes: u64,
     max: u64,
 }
 
 impl<R: BufRead> Unpacking<R> {
-    /// Unpacks a gzip file.
-    pub fn new(from: R) -> Self {
+    fn new(from: R) -> Self {
         Self {
             gzip: flate2::bufread::MultiGzDecoder::new(from),
             n_bytes: 0,
@@ -73,8 +71,8 @@ impl<R: BufRead> Read for Unpacking<R> {
     }
 }
 
-/// A file as a stream of UTF-8, as far as it can be decoded.
-pub(crate) fn decoding<'a>(from: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+/// A file as a stream of UTF-8, as far as it can be decoded. Errors: it cannot be read, or unpacked.
+pub fn decoding<'a>(from: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (start, from) = peeked(BufReader::new(from), GZIP.len())?;
     let (start, from) = if start.starts_with(&GZIP) {
         peeked(BufReader::new(Unpacking::new(from)), UTF8_MARK.len())?

@@ -79,9 +79,10 @@ pub fn in_prose(error: &anyhow::Error) -> Prose {
     for cause in error.chain() {
         let prose = cause.downcast_ref().cloned();
         let next: Prose = prose.unwrap_or_else(|| reason(cause).into());
-        if out == Prose::default() {
+        let (before, text) = (out.to_string(), next.to_string());
+        if text.starts_with(&before) {
             out = next;
-        } else if !out.to_string().ends_with(&next.to_string()) {
+        } else if !before.ends_with(&text) {
             out = prose![(out) ": " (next)];
         }
     }
@@ -123,6 +124,8 @@ mod tests {
     fn nothing_is_said_twice() {
         let error = anyhow!("damaged").context("a.json").context("cannot add a.json");
         assert_eq!(in_words(&error), "cannot add a.json: damaged");
+        let error = anyhow!("damaged").context("a.json, line 3").context("a.json");
+        assert_eq!(in_words(&error), "a.json, line 3: damaged");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, IsTerminal as _, Read};
+use std::io::{Cursor, IsTerminal as _, Read};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -233,8 +233,7 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     let mut start = Vec::new();
     let mut beginning = Read::by_ref(&mut file).take(START.len() as u64);
     beginning.read_to_end(&mut start).with_context(cannot_read)?;
-    let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
-    if options.format.is_none() && (start == START.as_bytes() || is_named_ours) {
+    if options.format.is_none() && start == START.as_bytes() {
         return Ok(FileContent::Own(Box::new(Record::read(path)?)));
     }
     refuse_program(path)?;
@@ -242,23 +241,24 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     read_stream(path, whole, options, detail).with_context(|| shown.to_string())
 }
 
-/// Reads one of our own records, packed or not, or a file of another program.
+/// Reads one of our own records, packed or in another encoding too, or a file of another program.
 fn read_stream(
     path: &Path,
     from: impl Read,
     options: &InputOptions,
     detail: Detail,
 ) -> Result<FileContent> {
-    let mut from = BufReader::new(from);
-    let is_packed = from.fill_buf()?.starts_with(&formats::GZIP);
-    let mut from: Box<dyn BufRead> = match is_packed {
-        true => Box::new(BufReader::new(formats::Unpacking::new(from))),
-        false => Box::new(from),
-    };
-    if options.format.is_none() && from.fill_buf()?.starts_with(START.as_bytes()) {
-        return Ok(FileContent::Own(Box::new(Record::stream(path, from)?)));
+    let mut from = formats::decoding(from)?;
+    let mut start = Vec::new();
+    from.by_ref().take(START.len() as u64).read_to_end(&mut start)?;
+    // A file that is named as a record and is none gets the error of a record.
+    let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
+    let is_ours = start == START.as_bytes() || is_named_ours;
+    let whole = Cursor::new(start).chain(from);
+    if options.format.is_none() && is_ours {
+        return Ok(FileContent::Own(Box::new(Record::stream(path, whole)?)));
     }
-    let results = formats::read_from(from, path, read_options(options, detail))?;
+    let results = formats::read_from(whole, path, read_options(options, detail))?;
     Ok(FileContent::Foreign(results))
 }
 

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
-use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
@@ -155,10 +154,7 @@ fn refuse_measurements(path: &Path) -> Result<()> {
 /// Whether a file begins as our records, profiles, manifests and histories, perhaps compressed.
 fn is_of_measurements(path: &Path) -> io::Result<bool> {
     let beginning = START.trim_end_matches('"');
-    let mut file = BufReader::new(open_to_read(path)?);
-    let is_packed = file.fill_buf()?.starts_with(&formats::GZIP);
-    let text: Box<dyn Read> =
-        if is_packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
+    let text = formats::decoding(open_to_read(path)?)?;
     let mut start = Vec::new();
     text.take(beginning.len() as u64).read_to_end(&mut start)?;
     Ok(start == beginning.as_bytes())

@@ -22,6 +22,15 @@ fn a_compressed_record_is_read_line_by_line() {
             assert_eq!(packed.ends_with(0).stdout, plain.stdout);
         }
     }
+    // Its name and its encoding do not matter.
+    std::fs::copy(bench.path("r.swell.gz"), bench.path("packed.swell")).unwrap();
+    let marked = format!("\u{feff}{}", bench.read("r.swell"));
+    bench.write("marked.swell", &marked);
+    let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(bench.path("wide.txt"), wide).unwrap();
+    for name in ["packed.swell", "marked.swell", "wide.txt"] {
+        assert_eq!(bench.stillwell(&["stats", name]).ends_with(0).stdout, plain.stdout, "{name}");
+    }
     let limited = bench.stillwell(&["stats", "--max-unpacked", "50K", "r.swell.gz"]).ends_with(2);
     limited.says(&["r.swell.gz", "it unpacks to more than 51200 bytes", "--max-unpacked"]);
     let damaged = std::fs::read(bench.path("r.swell.gz")).unwrap();
