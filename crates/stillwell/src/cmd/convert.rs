@@ -280,6 +280,10 @@ fn rest(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()
 /// Writes under another name until the file is complete. An error removes that file.
 fn write(path: &Path, record: &Record) -> Result<()> {
     let cannot_write = || format!("cannot write the record {}", path.display());
+    if path.extension().is_some_and(|extension| extension == "gz") {
+        let packed = write_new(path, |to| lines(record, |piece| Ok(to.write_all(piece)?)));
+        return packed.with_context(cannot_write);
+    }
     let mut file = tempfile::Builder::new()
         .make_in(directory_of(path), |path| {
             Writer::create(path, &record.header, Readers::Owner).map_err(io::Error::other)

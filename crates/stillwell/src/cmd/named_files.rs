@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 use formats::{ReadOptions, detect, unpacked};
 use regex_lite::Regex;
 
-/// Endings of result files in a folder.
-const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
+/// Endings of result files in a folder, perhaps before `.gz`.
+const RESULTS: [&str; 3] = [".swell", ".json", ".csv"];
 /// Endings of files that are results if their start says so.
 const TEXTS: [&str; 4] = [".txt", ".log", ".xml", ".js"];
 /// Files of asv, suites and pools that are no results.
@@ -113,6 +113,7 @@ fn is_of_criterion(name: &str) -> bool {
 
 /// Whether a name can be a result.
 fn is_result(name: &str) -> bool {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
     let last = name.rsplit('/').next().unwrap_or(name);
     RESULTS.iter().any(|extension| name.ends_with(extension)) && !NO_RESULTS.contains(&last)
 }
@@ -155,7 +156,9 @@ mod tests {
             let text = format!("{{\"format\":\"stillwell-{name}\",\"version\":2}}");
             std::fs::write(at(&format!("a/{name}.json")), text).unwrap();
         }
-        std::fs::write(at("a/b/race.json"), "{}").unwrap();
+        for name in ["a/b/race.json", "a/b/s.swell.gz"] {
+            std::fs::write(at(name), "{}").unwrap();
+        }
         std::fs::write(at("a/go.txt"), "BenchmarkA 1 2 ns/op\n").unwrap();
         let names = |pattern: &str| -> Vec<String> {
             let files = expanded(&at(pattern), ReadOptions::default()).unwrap();
@@ -163,8 +166,11 @@ mod tests {
             below.map(|path| path.display().to_string()).collect()
         };
         assert_eq!(names("a/?.json"), ["a/1.json", "a/2.json"]);
-        assert_eq!(names("*/b/*"), ["a/b/3.json", "a/b/race.json"]);
-        assert_eq!(names("a"), ["a/1.json", "a/2.json", "a/b/3.json", "a/b/race.json", "a/go.txt"]);
+        assert_eq!(names("*/b/*"), ["a/b/3.json", "a/b/race.json", "a/b/s.swell.gz"]);
+        assert_eq!(
+            names("a"),
+            ["a/1.json", "a/2.json", "a/b/3.json", "a/b/race.json", "a/b/s.swell.gz", "a/go.txt"]
+        );
         assert_eq!(names("a/none.json"), ["a/none.json"]);
         let error = expanded(&at("a/*.csv"), ReadOptions::default()).unwrap_err();
         assert!(error.to_string().starts_with("no file matches"), "{error}");

@@ -38,6 +38,18 @@ fn a_compressed_record_is_read_line_by_line() {
     bench.stillwell(&["stats", "cut.gz"]).ends_with(2).says(&["cut.gz", "cannot unpack gzip"]);
 }
 
+#[test]
+fn a_converted_record_is_compressed_by_its_name() {
+    let bench = Bench::new();
+    let file = format!("{}/../formats/samples/results/jmh.json", env!("CARGO_MANIFEST_DIR"));
+    let [plain, packed] = ["a.swell", "a.swell.gz"].map(|name| {
+        bench.stillwell(&["convert", &file, "-o", name]).ends_with(0);
+        bench.stillwell(&["stats", name]).ends_with(0).stdout
+    });
+    assert_eq!(plain, packed);
+    assert!(std::fs::read(bench.path("a.swell.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
+}
+
 /// 20 kB of gzip become 20 MB of numbers, and those many times as much while they are read.
 #[test]
 fn a_small_file_that_becomes_large_is_refused_before_it_fills_the_memory() {
