@@ -92,7 +92,10 @@ fn explain_launch(
         (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions".into()),
         (Stage::Clone, _) => ("make a process".into(), why_no_process(&Host::new("/")).into()),
         (Stage::Stdin, _) => (
-            format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
+            format!(
+                "open {} as standard input",
+                shell_words::quote(plan.input.as_deref().unwrap_or("?"))
+            ),
             prose!["check " Input],
         ),
         (Stage::Stdout | Stage::Stderr, _) => (open_output(output), "check --output".into()),

@@ -56,9 +56,10 @@ fn place_of(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Refuses a directory, a file whose directory does not exist, and a file of measurements. Keeps the directory open for
-/// [`write_one`].
+/// Refuses an empty name, a directory, a file whose directory does not exist, and a file of measurements. Keeps the
+/// directory open for [`write_one`].
 pub fn check_path(option: &str, path: &Path) -> Result<()> {
+    ensure!(!path.as_os_str().is_empty(), "{option}: the name of the file is empty");
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
     ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");

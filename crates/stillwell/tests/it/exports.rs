@@ -142,6 +142,8 @@ fn an_export_into_no_directory_is_refused_at_once() {
     let arguments = ["-r", "3", "--export-csv", "no/such/directory/a.csv", "touch ran"];
     let ran = bench.run(&arguments).ends_with(2);
     ran.says(&["--export-csv", "no/such/directory/a.csv", "there is no directory"]);
+    let ran = bench.run(&["-r", "3", "--export", "csv", "", "touch ran"]).ends_with(2);
+    ran.says(&["--export: the name of the file is empty"]);
     assert!(!bench.path("ran").exists(), "it was measured first");
 }
 
