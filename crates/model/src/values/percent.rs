@@ -15,10 +15,13 @@ pub struct Percent(pub f64);
 impl Percent {
     /// Parses a significance level, whose range the plan checks. Errors: it is no percentage.
     pub fn parse_alpha(text: &str) -> Result<Self, String> {
-        let value = percent(text)?;
-        value
-            .and_then(|value| Self::try_from(value).ok())
-            .ok_or_else(|| out_of_alpha(format!("{text:?}")))
+        let out = || out_of_alpha(format!("{text:?}"));
+        // A number so small is out of range as a fraction, too.
+        let too_small = 0.0..ALPHA_PCT_RANGE.start() / 100.0;
+        if text.trim().parse::<f64>().is_ok_and(|value| too_small.contains(&value)) {
+            return Err(out());
+        }
+        percent(text)?.and_then(|value| Self::try_from(value).ok()).ok_or_else(out)
     }
 
     /// A significance level, as a share of one. Errors: it is out of range.
@@ -104,6 +107,8 @@ mod tests {
         assert!(Percent(0.005).as_alpha().is_err());
         let error = "\"0\" is out of range: from 0.01 to 50 percent";
         assert_eq!(Percent::parse_alpha("0").unwrap_err(), error);
+        let error = "\"1e-300\" is out of range: from 0.01 to 50 percent";
+        assert_eq!(Percent::parse_alpha("1e-300").unwrap_err(), error);
         assert_eq!(Percent::parse_alpha("5%"), Ok(Percent(5.0)));
     }
 
