@@ -46,8 +46,11 @@ impl Neighbours {
 
     fn of_session(record: &Record) -> Option<Self> {
         let rows = record.slices.as_ref().unwrap_or(&record.rows);
-        let mut by_arm = vec![[Vec::new(), Vec::new()]; record.header.plan.arms.len()];
+        let arms = &record.header.plan.arms;
+        let mut by_arm = vec![[Vec::new(), Vec::new()]; arms.len()];
         let (mut n_probes, mut n_shared) = (0, 0);
+        // A control alone says nothing of the commands.
+        let has_run = rows.measurements().any(|index| !arms[rows.arm(index)].role.is_control());
         for index in rows.measurements() {
             let Some(is_shared) = began_on_shared_core(rows, index) else { continue };
             n_probes += 1;
@@ -58,7 +61,7 @@ impl Neighbours {
             }
         }
         let ratio = by_arm.iter().filter_map(ratio).max_by(f64::total_cmp);
-        (n_probes > 0).then_some(Self { n_probes, n_shared, ratio })
+        (n_probes > 0 && has_run).then_some(Self { n_probes, n_shared, ratio })
     }
 }
 
@@ -86,6 +89,7 @@ mod tests {
     use super::*;
     use record::Row;
     use record::fixture::record;
+    use record::plan::Role;
 
     #[test]
     fn runs_after_a_loud_probe_are_compared_with_those_after_a_quiet_one() {
@@ -104,6 +108,9 @@ mod tests {
         let found = Neighbours::of(&record).unwrap();
         assert_eq!((found.n_probes, found.n_shared), (70, 18));
         assert_eq!(found.ratio, Some(1.2));
+        record.header.plan.arms.iter_mut().for_each(|arm| arm.role = Role::Subtract);
+        assert_eq!(Neighbours::of(&record), None);
+        record.header.plan.arms.iter_mut().for_each(|arm| arm.role = Role::Candidate);
         record.rows = record::fixture::record(&["a"]).rows;
         assert_eq!(Neighbours::of(&record), None);
     }
