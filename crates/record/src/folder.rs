@@ -76,7 +76,8 @@ impl SuiteManifest {
             format!("cannot read {shown}; a suite's results are a directory with that file")
         })?;
         let read = || {
-            let origin: Origin = serde_json::from_slice(&text)?;
+            let origin: Origin = serde_json::from_slice(&text)
+                .context("not the results of a suite; the records beside it can still be shown")?;
             ensure!(origin.format == SUITE_FORMAT, "not the results of a suite");
             origin.check_version(SUITE_VERSION)?;
             serde_json::from_slice(&text).map_err(|error| origin.blamed(&error.to_string()))

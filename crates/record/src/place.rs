@@ -27,10 +27,11 @@ fn user_directory(variable: &str, usual: &str) -> Option<PathBuf> {
 }
 
 /// Makes a directory and its missing parents for the user alone (XDG Base Directory Specification 0.8, "Referencing
-/// this specification"). Existing directories keep their mode.
-fn make_private(directory: &Path) -> Result<()> {
-    make_directories(directory, 0o700)
-        .with_context(|| format!("cannot make {}", directory.display()))
+/// this specification"). Existing directories keep their mode. An error names the variable of the place.
+fn make_private(directory: &Path, variable: &str) -> Result<()> {
+    make_directories(directory, 0o700).with_context(|| {
+        format!("cannot make {}; {variable} can name another directory", directory.display())
+    })
 }
 
 /// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary. Errors: no
@@ -44,7 +45,7 @@ pub fn builds_path() -> Result<PathBuf> {
 pub fn cache_path(name: &str) -> Result<PathBuf> {
     let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
-    make_private(&directory)?;
+    make_private(&directory, "XDG_CACHE_HOME")?;
     Ok(directory)
 }
 
@@ -53,7 +54,7 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
 pub fn cores_path() -> Result<PathBuf> {
     let directory = user_directory("XDG_CACHE_HOME", ".cache");
     let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
-    make_private(&directory)?;
+    make_private(&directory, "XDG_CACHE_HOME")?;
     Ok(directory.join("cores.json"))
 }
 
@@ -89,7 +90,7 @@ pub fn pools_path() -> Result<PathBuf> {
 /// be made.
 pub fn make_records_directory() -> Result<PathBuf> {
     let directory = records_directory()?;
-    make_private(&directory)?;
+    make_private(&directory, "XDG_STATE_HOME")?;
     Ok(directory)
 }
 

@@ -20,12 +20,16 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_missing_directory_for_temporary_files_is_named_with_its_remedy() {
+fn a_directory_that_cannot_be_made_or_used_is_named_with_its_remedy() {
     let bench = Bench::new();
     let mut command = bench.command(STILLWELL);
     command.args(["run", "--value", "score: ([0-9]+)", "-r", "1", "echo score: 5"]);
     let ran = Ran::from(command.env("TMPDIR", "/nonexistent").output().unwrap()).ends_with(2);
     ran.says(&["in /nonexistent; TMPDIR can name another directory: No such file"]);
+    let mut command = bench.command(STILLWELL);
+    command.args(["history", "add", "r.swell"]).env("XDG_STATE_HOME", "/dev/null/x");
+    let ran = Ran::from(command.output().unwrap()).ends_with(2);
+    ran.says(&["cannot make /dev/null/x/stillwell; XDG_STATE_HOME can name another directory"]);
 }
 
 #[test]

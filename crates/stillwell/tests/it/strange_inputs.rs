@@ -45,6 +45,21 @@ fn limited(bench: &Bench, words: &[&str]) -> Ran {
     bench.spawn(command).finish()
 }
 
+#[test]
+fn an_empty_name_is_seen_in_the_message() {
+    let ran = Bench::new().run(&["-r", "1", "--input", "", "true"]).ends_with(2);
+    ran.says(&["cannot open '' as standard input"]);
+}
+
+#[test]
+fn an_empty_manifest_leaves_the_records_beside_it() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("d")).unwrap();
+    bench.write("d/suite.json", "");
+    let ran = bench.stillwell(&["show", "d"]).ends_with(2);
+    ran.says(&["d/suite.json: not the results of a suite; the records beside it can still be"]);
+}
+
 /// The advice is about what is there: nobody is to remove /dev/null, or a directory.
 #[test]
 fn what_is_in_the_way_of_a_record_is_named() {
