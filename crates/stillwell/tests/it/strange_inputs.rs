@@ -60,6 +60,15 @@ fn an_empty_manifest_leaves_the_records_beside_it() {
     ran.says(&["d/suite.json: not the results of a suite; the records beside it can still be"]);
 }
 
+#[test]
+fn a_time_zone_without_end_is_no_time_zone() {
+    let bench = Bench::new();
+    let file = format!("{}/../formats/samples/results/jmh.json", env!("CARGO_MANIFEST_DIR"));
+    let mut command = bench.command("prlimit");
+    command.args(["--as=700000000", STILLWELL, "show", &file]).env("TZ", "/dev/zero");
+    bench.spawn(command).finish().ends_with(0);
+}
+
 /// The advice is about what is there: nobody is to remove /dev/null, or a directory.
 #[test]
 fn what_is_in_the_way_of_a_record_is_named() {
