@@ -76,7 +76,9 @@ pub(super) fn lines(out: &mut String, judged: Judged<'_>, detail: Depth, styles:
 fn show_command(path: &Path) -> String {
     let is_own = path.is_absolute() && path.parent().is_some_and(|it| it.ends_with("stillwell"));
     let words = ["stillwell", "show", "-v"].map(String::from).into_iter();
-    let name = (!is_own).then(|| path.to_string_lossy().into_owned());
+    // A name with a line feed, or of bytes that are no text, would be printed as the name of another file.
+    let plain = path.to_str().filter(|name| one_line(name) == **name);
+    let name = (!is_own).then(|| plain.unwrap_or("RECORD").to_owned());
     shell_words::join(words.chain(name))
 }
 

@@ -294,7 +294,7 @@ fn rows_have_different_names() {
 /// While the answer is clear, irrelevant notes are left out; the verbose text has all.
 #[test]
 fn notes_that_change_nothing_are_counted() {
-    let record = record(&["a", "b"]);
+    let mut record = record(&["a", "b"]);
     let mut analysis = analysis(&record, &[1e6, 2e6]);
     analysis.notes = vec![
         note(Finding::FailedRuns { arm: 1, n: 3, n_runs: 60 }),
@@ -311,6 +311,9 @@ fn notes_that_change_nothing_are_counted() {
     analysis.comparisons[0].evidence = Evidence::Paired(paired(1.01, 0.98, 1.04));
     assert!(brief(&record, &analysis).contains("note: a shows no lower limit"));
     assert_eq!(show(&record, &analysis, None).matches("note: ").count(), 3);
+    record.path = "a\nb.swell".into();
+    let odd = brief(&record, &analysis);
+    assert!(odd.contains("`stillwell show -v RECORD`"), "{odd}");
 }
 
 /// Two interpreters of one script looked like one.
