@@ -124,7 +124,7 @@ mod tests {
     fn only_our_part_of_a_file_of_grub_goes() {
         let (path, mine) = ("boot/grub/custom.cfg", "menuentry 'mine' {\n}\n");
         let ours = format!("{BEGIN}\nmenuentry 'Stillwell (quiet)' {{\n}}\n{END}\n");
-        let (_directory, host) = machine(path, &format!("{mine}{ours}{mine}"));
+        let (_directory, host) = machine(path, format!("{mine}{ours}{mine}"));
         assert_eq!(remove_entry(&host), Ok(Some(path)));
         assert_eq!(host.read_long(path, 9999).unwrap(), format!("{mine}{mine}"));
         assert_eq!(remove_entry(&host), Ok(None));
