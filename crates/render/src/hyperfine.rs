@@ -12,6 +12,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::exported::{self, ExportMetric, ExportSummary, ExportUnit, SECOND_NS, results};
 use crate::json::pretty;
+use analysis::convert::of_record::name_of_benchmark;
 use analysis::{Analysis, ArmSummary, Comparison, UncertainValue, by_arm};
 use model::values::metric::Metric;
 use model::values::{DecideOn, Order, VALUE};
@@ -243,7 +244,7 @@ impl<T: Serialize> Serialize for RunColumn<'_, T> {
 struct ResultV2<'a> {
     command: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     parameters: BTreeMap<&'a str, ParameterValue<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -275,7 +276,7 @@ impl<'a> ResultV2<'a> {
         });
         Self {
             command: &arm.command,
-            name: arm.name.as_deref(),
+            name: name_of_benchmark(series.record, series.arm).or_else(|| arm.name.clone()),
             parameters: by_name(&arm.parameters, |value| ParameterValue { value }),
             environment: by_name(&arm.environment, |value| value),
             measurements: RunObjects { series, metrics },
@@ -330,7 +331,7 @@ impl Serialize for RunObject<'_> {
 
 #[derive(Serialize)]
 struct ResultV1<'a> {
-    command: &'a str,
+    command: String,
     mean: f64,
     stddev: Option<f64>,
     median: f64,
@@ -358,7 +359,8 @@ impl<'a> ResultV1<'a> {
         let has_memory = series.record.rows.has(Metric::MaxrssKib);
         let memory = |row: &Row| Some(row.get(Metric::MaxrssKib)? * 1024);
         Some(Self {
-            command: arm.label(),
+            command: name_of_benchmark(series.record, series.arm)
+                .unwrap_or_else(|| arm.label().into()),
             mean,
             stddev,
             median,

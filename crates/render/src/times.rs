@@ -9,7 +9,6 @@ use analysis::convert::of_record;
 use formats::ResultUnit;
 use model::values::metric::Metric;
 use record::Record;
-use record::plan::Plan;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -19,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Arms whose values are no times are left out too ([`without_times`]).
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let plan = &record.header.plan;
-    let (names, own) = (names(plan), have_own_values(record));
+    let (names, own) = (names(record), have_own_values(record));
     let rows = &record.rows;
     let is_time = |arm: usize| !own[arm] || plan.arms[arm].unit.is_time();
     let is_shown = |index: &usize| {
@@ -46,13 +45,15 @@ pub fn without_times(record: &Record) -> Vec<(String, ResultUnit)> {
     candidates.map(|(at, _)| (plan.full_label(at), of_record::unit(record, at))).collect()
 }
 
-/// The arms' commands in the file, each on one line. The empty shell is the empty command, like tim's overhead. If
-/// several arms share a command, all but the first get a number as a shell comment.
-fn names(plan: &Plan) -> Vec<String> {
+/// The arms' commands or the names of their benchmarks, each on one line. The empty shell is the empty command, like
+/// tim's overhead. If several arms share a command, all but the first get a number as a shell comment.
+fn names(record: &Record) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();
-    for arm in &plan.arms {
-        let command = arm.command.replace('\n', "\\n").replace('\r', "\\r");
+    for (at, arm) in record.header.plan.arms.iter().enumerate() {
+        let command =
+            of_record::name_of_benchmark(record, at).unwrap_or_else(|| arm.command.clone());
+        let command = command.replace('\n', "\\n").replace('\r', "\\r");
         let numbered = (2..).map(|number| format!("{command} # {number}"));
         let mut candidates = std::iter::once(command.clone()).chain(numbered);
         let name = candidates.find(|name| !taken.contains(name)).expect("there is always a number");
@@ -104,8 +105,17 @@ mod tests {
     fn a_name_is_one_line_and_of_one_arm() {
         let record = record(&["a", "a", "a # 2", "b\nc", "b\\nc"]);
         let shell = record.header.plan.arms.len() - 1;
-        let names = names(&record.header.plan);
+        let names = names(&record);
         assert_eq!(names[..shell], ["a", "a # 2", "a # 2 # 2", "b\\nc", "b\\nc # 2"]);
         assert_eq!(names[shell], "");
+    }
+
+    #[test]
+    fn benchmarks_of_one_program_keep_their_names() {
+        let mut record = record(&["./g", "./h", "./g", "./h"]);
+        for (arm, benchmark) in record.header.plan.arms.iter_mut().zip(["a", "a", "b", "b"]) {
+            arm.benchmark = Some(benchmark.into());
+        }
+        assert_eq!(names(&record)[..4], ["a (./g)", "a (./h)", "b (./g)", "b (./h)"]);
     }
 }

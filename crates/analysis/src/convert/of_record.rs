@@ -67,6 +67,14 @@ pub fn name(record: &Record, arm: usize) -> String {
     }
 }
 
+/// The name of an arm in a format of commands, which may not tell benchmarks of one command apart. `None` where the
+/// command does: without benchmarks, in imports, and for statements that the user has not named.
+pub fn name_of_benchmark(record: &Record, arm: usize) -> Option<String> {
+    let this = &record.header.plan.arms[arm];
+    let is_named = this.benchmark.is_some() && !this.is_unnamed_statement();
+    (is_named && record.header.imported.is_none()).then(|| name(record, arm))
+}
+
 /// The unit of an arm's values.
 pub fn unit(record: &Record, arm: usize) -> ResultUnit {
     let name = || imported(record, arm)?.unit_name.clone();

@@ -146,8 +146,13 @@ impl Arm {
     /// The benchmark's name, for a label. None if the label already has it (functions, imports), for revisions, and for a
     /// statement that the user has not named.
     pub(super) fn known_benchmark(&self) -> Option<&String> {
-        let is_named = self.source.is_none() || self.benchmark.as_deref() != Some(TIMEIT);
-        self.benchmark.as_ref().filter(|_| is_named && !self.argv.is_empty() && !self.is_revision)
+        let is_known = !self.is_unnamed_statement() && !self.argv.is_empty() && !self.is_revision;
+        self.benchmark.as_ref().filter(|_| is_known)
+    }
+
+    /// Whether this is a statement that the user has not named.
+    pub fn is_unnamed_statement(&self) -> bool {
+        self.source.is_some() && self.benchmark.as_deref() == Some(TIMEIT)
     }
 
     pub fn label(&self) -> &str {

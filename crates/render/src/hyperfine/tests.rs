@@ -199,3 +199,20 @@ fn memory_is_no_time() {
     record.header.plan.arms[0].unit = ValueUnit::Count;
     assert_eq!(v2(&record, &analysis)["primary_metric"], "value");
 }
+
+/// Of a suite, the variants of a statement have one command too.
+#[test]
+fn benchmarks_of_one_program_keep_their_names() {
+    let (mut record, analysis) = session(false);
+    for (arm, benchmark) in record.header.plan.arms.iter_mut().zip(["ns", "us"]) {
+        arm.benchmark = Some(benchmark.into());
+        arm.command = "./g".into();
+        arm.name = None;
+    }
+    let names = |document: &Value, key: &str| {
+        [0, 1].map(|at: usize| document["results"][at][key].as_str().unwrap().to_owned())
+    };
+    assert_eq!(names(&v2(&record, &analysis), "name"), ["ns", "us"]);
+    assert_eq!(names(&v2(&record, &analysis), "command"), ["./g", "./g"]);
+    assert_eq!(names(&v1(&record, &analysis), "command"), ["ns", "us"]);
+}
