@@ -155,7 +155,8 @@ pub(super) fn compared_unit(record: &Record, arm: usize) -> ExportUnit {
 
 /// The unit of the values that a program says.
 fn unit_of_rule(rule: &ValueRule) -> ExportUnit {
-    rule.own_unit().map_or_else(|| exported_unit(rule.kind()), named_unit)
+    let own = of_record::own_unit(rule);
+    own.map_or_else(|| exported_unit(rule.kind()), |unit| named_unit(unit.name()))
 }
 
 /// Whether the values of each arm stand in place of times of whole processes, as in imports and of workers.

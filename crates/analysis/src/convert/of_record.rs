@@ -83,7 +83,7 @@ pub fn unit(record: &Record, arm: usize) -> ResultUnit {
         ValueUnit::Bytes => ResultUnit::Bytes,
         ValueUnit::Count => match name() {
             Some(name) => ResultUnit::Other(name),
-            None => own_unit(record, arm).unwrap_or(ResultUnit::Count),
+            None => deciding_value(record, arm).and_then(own_unit).unwrap_or(ResultUnit::Count),
         },
     }
 }
@@ -103,10 +103,9 @@ pub fn better(record: &Record, arm: usize) -> Better {
     }
 }
 
-/// The user's unit of the value that decides. Results have no direction beside the unit, so a unit that says the
-/// opposite of the user's direction is left out.
-fn own_unit(record: &Record, arm: usize) -> Option<ResultUnit> {
-    let rule = deciding_value(record, arm)?;
+/// The user's unit of a value. Results have no direction beside the unit, so a unit that says the opposite of the user's
+/// direction is left out.
+pub fn own_unit(rule: &ValueRule) -> Option<ResultUnit> {
     let unit = ResultUnit::Other(rule.own_unit()?.into());
     (unit.more_is_better() != rule.better.is_lower()).then_some(unit)
 }

@@ -7,11 +7,10 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use formats::{BenchmarkValues, Detail, Results, edit};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::exports::export_as;
+use crate::cmd::exports::{export_as, note_direction, without_direction};
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
-use analysis::convert::of_record;
 use analysis::convert::to_record::ImportOptions;
 use analysis::launches;
 use host::terminal;
@@ -33,6 +32,11 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     }
     let mut opened = together(verb)?;
     let to = to(verb);
+    if let (WriteFormat::Pyperf | WriteFormat::Bmf, FileContent::Own(record)) =
+        (to, &opened.content)
+    {
+        note_direction(record);
+    }
     if !verb.edits.is_empty() {
         if matches!(to, WriteFormat::Record | WriteFormat::Hyperfine | WriteFormat::Json) {
             check_direction(&opened)?;
@@ -106,11 +110,10 @@ fn together(verb: &ConvertVerb) -> Result<InputFile> {
 /// Errors: more of a record's value is better, and changed results would say the opposite.
 fn check_direction(opened: &InputFile) -> Result<()> {
     let FileContent::Own(record) = &opened.content else { return Ok(()) };
-    if let Some(arm) = of_record::without_direction(record) {
+    if let Some(why) = without_direction(record) {
         bail!(
-            "{}: more of the value of {} is better, but other formats say so only by a unit such as ops/s; convert this file alone and unchanged, or measure with --value-unit ops/s",
-            opened.path.display(),
-            record.header.plan.full_label(arm)
+            "{}: {why}; convert this file alone and unchanged, or measure with --value-unit ops/s",
+            opened.path.display()
         );
     }
     Ok(())

@@ -20,6 +20,7 @@ use model::spec::input::InputOptions;
 use model::spec::run::ExportOptions;
 use model::spec::workers::SessionOptions;
 use model::values::DecideOn;
+use record::Record;
 use render::markup::{self, Markup};
 use render::{bmf, csv, hyperfine, pyperf, times};
 
@@ -158,12 +159,34 @@ fn leave_out(format: &str, assessment: &Assessment) -> Result<()> {
     Ok(())
 }
 
+/// Warns if other programs take the better values of a record for the worse ones.
+pub fn note_direction(record: &Record) {
+    if let Some(why) = without_direction(record) {
+        terminal::say_bare(format!("note: {why}"));
+    }
+}
+
+/// The direction that other formats do not have.
+pub fn without_direction(record: &Record) -> Option<String> {
+    let arm = of_record::without_direction(record)?;
+    Some(format!(
+        "more of the value of {} is better, but other formats say so only by a unit such as ops/s",
+        record.header.plan.full_label(arm)
+    ))
+}
+
 /// The writer of a format; `None` for records.
 pub fn export_as(format: WriteFormat) -> Option<Export> {
     Some(match format {
         WriteFormat::Record => return None,
-        WriteFormat::Pyperf => |it, mut to| pyperf::write(&mut to, &of_record::results(&it.record)),
-        WriteFormat::Bmf => |it, mut to| bmf::write(&mut to, &of_record::results(&it.record)),
+        WriteFormat::Pyperf => |it, mut to| {
+            note_direction(&it.record);
+            pyperf::write(&mut to, &of_record::results(&it.record))
+        },
+        WriteFormat::Bmf => |it, mut to| {
+            note_direction(&it.record);
+            bmf::write(&mut to, &of_record::results(&it.record))
+        },
         WriteFormat::Csv => comma_separated,
         WriteFormat::Markdown => |assessment, to| table(assessment, Markup::Markdown, to),
         WriteFormat::Hyperfine => json,
@@ -172,6 +195,7 @@ pub fn export_as(format: WriteFormat) -> Option<Export> {
 }
 
 fn json(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    note_direction(&assessment.record);
     Ok(hyperfine::write_v2(&mut to, &assessment.record, &assessment.analysis)?)
 }
 

@@ -340,8 +340,18 @@ fn quantities_are_not_merged() {
     merge("points.swell")
         .ends_with(2)
         .says(&["points.swell: more of the value of echo 5 is better"]);
-    let hyperfine = ["convert", "rate.swell", "--to", "hyperfine", "-o", "rate.json"];
-    bench.stillwell(&hyperfine).ends_with(0);
-    let shown = bench.stillwell(&["show", "rate.json"]).ends_with(0).stdout;
+    let write = |file: &str, to: &str| {
+        bench.stillwell(&["convert", file, "--to", to, "-o", &format!("{file}.{to}")]).ends_with(0)
+    };
+    write("rate.swell", "hyperfine");
+    let shown = bench.stillwell(&["show", "rate.swell.hyperfine"]).ends_with(0).stdout;
     assert!(shown.contains("ops/s") && shown.contains("more is better"), "{shown}");
+    // A unit that says the opposite of the user would turn the direction over.
+    record("low.swell", &["--value-unit", "ops/s"]);
+    write("low.swell", "hyperfine");
+    let shown = bench.stillwell(&["show", "low.swell.hyperfine"]).ends_with(0).stdout;
+    assert!(!shown.contains("ops/s") && !shown.contains("more is better"), "{shown}");
+    for format in ["hyperfine", "bmf", "pyperf"] {
+        write("points.swell", format).says(&["note: more of the value of echo 5 is better"]);
+    }
 }
