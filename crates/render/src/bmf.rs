@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context as _, Result, ensure};
-use formats::{ResultUnit, Results, statistics::summary};
+use formats::{BenchmarkValues, ResultUnit, Results, statistics::summary};
 use serde_json::{Map, Value, json};
 
 /// Writes the object; times are in ns, the unit of Bencher's measure `latency`. Errors: a benchmark has no single
@@ -27,6 +27,11 @@ pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     }
     serde_json::to_writer_pretty(&mut *to, &all)?;
     Ok(to.write_all(b"\n")?)
+}
+
+/// Why this format cannot hold a benchmark.
+pub fn why_not(benchmark: &BenchmarkValues) -> Option<String> {
+    summary(benchmark).center().is_none().then(|| "it has no value".into())
 }
 
 /// Bencher's built-in measure for a unit, else a name from the unit.

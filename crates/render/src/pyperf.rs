@@ -85,6 +85,9 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
 pub fn why_not(benchmark: &BenchmarkValues) -> Option<String> {
     match &benchmark.unit {
         _ if benchmark.n_launches() == 0 => Some("there is only a summary, and no value".into()),
+        _ if benchmark.values.is_empty() && benchmark.warmups.is_empty() => {
+            Some("there is no value in it".into())
+        }
         ResultUnit::Other(unit) => {
             Some(format!("pyperf has no unit {unit:?}, only second, byte and integer"))
         }

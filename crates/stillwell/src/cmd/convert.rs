@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use formats::{BenchmarkValues, Detail, Results, edit};
 
 use crate::cmd::assessment::Assessment;
-use crate::cmd::exports::{export_as, note_direction, without_direction};
+use crate::cmd::exports::{export_as, held, note_direction, without_direction};
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::output_file::{write_new, write_one};
 use crate::cmd::print::print;
@@ -46,8 +46,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
     match to {
         WriteFormat::Record => record(verb, opened),
         WriteFormat::Pyperf => {
-            let mut results = opened.into_results();
-            leave_out(&mut results, |it| pyperf::why_not(it).is_some());
+            let results = held(opened.into_results(), pyperf::why_not);
             let is_indented = verb.edits.indent;
             output(verb, to, &results, |mut to| match is_indented {
                 true => pyperf::write_indented(&mut to, &results),
@@ -55,12 +54,13 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             })
         }
         WriteFormat::Bmf => {
-            let results = opened.into_results();
+            let results = held(opened.into_results(), bmf::why_not);
             output(verb, to, &results, |mut to| bmf::write(&mut to, &results))
         }
         WriteFormat::Csv => {
-            let mut results = opened.into_results();
-            leave_out(&mut results, |it| it.n_launches() == 0);
+            let why_not =
+                |it: &BenchmarkValues| pyperf::why_not(it).filter(|_| it.n_launches() == 0);
+            let results = held(opened.into_results(), why_not);
             let has_values = results.benchmarks.iter().any(|it| it.n_launches() > 0);
             ensure!(has_values, "there are no values in it, only summaries");
             output(verb, to, &results, |mut to| values::write_csv(&mut to, &results))
@@ -117,23 +117,6 @@ fn check_direction(opened: &InputFile) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Takes out the benchmarks that a format cannot hold, and reports them. If none is left, the writer says why.
-fn leave_out(results: &mut Results, is_out: impl Fn(&BenchmarkValues) -> bool) {
-    if results.benchmarks.iter().all(&is_out) {
-        return;
-    }
-    let labels = results.labels();
-    for (benchmark, label) in results.benchmarks.iter().zip(labels).filter(|it| is_out(it.0)) {
-        let why = pyperf::why_not(benchmark).unwrap_or_default();
-        terminal::say_bare(format!("note: {label} is left out: {why}"));
-    }
-    let n_before = results.benchmarks.len();
-    results.benchmarks.retain(|it| !is_out(it));
-    if results.benchmarks.len() < n_before {
-        results.order.clear();
-    }
 }
 
 /// The named format, or else the format of the output's name.

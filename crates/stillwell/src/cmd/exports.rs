@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
-use formats::{Detail, FileFormat, ResultUnit, Results, edit};
+use formats::{BenchmarkValues, Detail, FileFormat, ResultUnit, Results, edit};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{
@@ -175,17 +175,33 @@ pub fn without_direction(record: &Record) -> Option<String> {
     ))
 }
 
+/// The benchmarks that a format can hold. The others are reported; if that is all of them, the writer says why.
+pub fn held(mut results: Results, why_not: impl Fn(&BenchmarkValues) -> Option<String>) -> Results {
+    let whys: Vec<Option<String>> = results.benchmarks.iter().map(&why_not).collect();
+    if whys.iter().all(Option::is_some) || whys.iter().all(Option::is_none) {
+        return results;
+    }
+    for (label, why) in results.labels().iter().zip(whys) {
+        if let Some(why) = why {
+            terminal::say_bare(format!("note: {label} is left out: {why}"));
+        }
+    }
+    results.benchmarks.retain(|it| why_not(it).is_none());
+    results.order.clear();
+    results
+}
+
 /// The writer of a format; `None` for records.
 pub fn export_as(format: WriteFormat) -> Option<Export> {
     Some(match format {
         WriteFormat::Record => return None,
         WriteFormat::Pyperf => |it, mut to| {
             note_direction(&it.record);
-            pyperf::write(&mut to, &of_record::results(&it.record))
+            pyperf::write(&mut to, &held(of_record::results(&it.record), pyperf::why_not))
         },
         WriteFormat::Bmf => |it, mut to| {
             note_direction(&it.record);
-            bmf::write(&mut to, &of_record::results(&it.record))
+            bmf::write(&mut to, &held(of_record::results(&it.record), bmf::why_not))
         },
         WriteFormat::Csv => comma_separated,
         WriteFormat::Markdown => |assessment, to| table(assessment, Markup::Markdown, to),
@@ -223,7 +239,7 @@ pub fn appended_to(path: &Path) -> Result<Option<Results>> {
 /// both. Errors: the file is not pyperf's, or a benchmark in both comes from two machines.
 pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
-    let ours = of_record::results(&assessment.record);
+    let ours = held(of_record::results(&assessment.record), pyperf::why_not);
     let results = match appended_to(path)? {
         Some(mut results) => {
             edit::add(&mut results, ours).with_context(|| format!("--append {shown}"))?;

@@ -320,6 +320,11 @@ fn a_benchmark_that_fails_does_not_take_the_others_with_it() {
         records(&bench, "out").iter().map(|it| Record::read(it).end().map(str::to_owned)).collect();
     let complete = Some("complete".to_owned());
     assert_eq!(ends, [complete.clone(), complete.clone(), complete, Some("failed".into())]);
+    for format in ["bmf", "pyperf"] {
+        let convert = ["convert", "out", "--to", format, "-o", format];
+        bench.stillwell(&convert).ends_with(0).says(&["note: bad (", "is left out"]);
+        assert!(bench.read(format).contains("count-3 (new)"));
+    }
     // The user may have repaired the command, so `--resume` tries it again.
     let resume = ["bench", "--resume", "out", "--style", "none"];
     bench.stillwell(&resume).ends_with(2).says(&["bad: command", "--resume out"]);
