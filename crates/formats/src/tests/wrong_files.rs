@@ -1,7 +1,7 @@
 //! Wrong files: each error names the place.
 
 use crate::samples::BENCHMARK_TOOLS;
-use crate::{FileFormat, ReadOptions, SourceFile, detect};
+use crate::{BenchmarkValues, FileFormat, ReadOptions, SourceFile, detect};
 
 #[track_caller]
 fn check(format: FileFormat, text: &str, expected: &str) {
@@ -140,6 +140,20 @@ fn hyperfine() {
     csv("command,mean\na,1,2\n", "line: 2");
     csv("command,men\n", "there is no column \"mean\"");
     csv("command,mean\n", "there is no benchmark");
+}
+
+/// Our own summary of a session of values has their wall times too.
+#[test]
+fn values_that_decided_are_read_in_place_of_wall_times() {
+    let header = "command,time_wall_clock_unit,time_wall_clock_mean,value_unit,value_mean,\
+                  value_min,value_max,stillwell_t0";
+    let text = format!("{header}\nv,s,0.2,ops/s,-7,-9,-5,-8\nw,s,0.2,ops/s,7,5,9,0.19\n");
+    let file = SourceFile { path: "", bytes: text.as_bytes() };
+    let results = FileFormat::HyperfineCsv.read(&[file], ReadOptions::default()).unwrap();
+    let mean = |it: &BenchmarkValues| (it.unit.name().to_owned(), it.summary.unwrap().mean);
+    let means: Vec<_> = results.benchmarks.iter().map(mean).collect();
+    assert_eq!(means, [("ops/s".to_owned(), Some(-7.0)), ("ns".to_owned(), Some(0.2e9))]);
+    assert!(results.notes.iter().any(|note| note.starts_with("value_…")));
 }
 
 #[test]
