@@ -210,8 +210,8 @@ fn decide_benchmarks(
     Ok(plan)
 }
 
-/// The programs on the command line of `bench`, without their benchmarks. Errors: a command cannot be split into words,
-/// or there are too many names.
+/// The programs on the command line of `bench`, without their benchmarks. One that is called like another before it gets
+/// a number. Errors: a command cannot be split into words, or there are too many names.
 pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     if spec.fork_server.is_some() {
         let forks = spec.arm_name.iter().map(|name| Arm::bare(name, Role::Candidate));
@@ -224,14 +224,19 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
         "--command-name is given {} times for {n_commands} programs",
         names.len()
     );
-    let program = |(index, command): (usize, &String)| {
+    let mut programs: Vec<Arm> = Vec::with_capacity(n_commands);
+    for (index, command) in spec.commands.iter().enumerate() {
         let argv = shell_words::split(command)
             .with_context(|| format!("program {} ({command:?})", index + 1))?;
         ensure!(!argv.is_empty(), "program {} is empty", index + 1);
-        let name = names.get(index).cloned();
-        Ok(Arm { name, argv, ..Arm::bare(command, Role::Candidate) })
-    };
-    spec.commands.iter().enumerate().map(program).collect()
+        let label = names.get(index).unwrap_or(command);
+        let numbered = (2..).map(|number| format!("{label} ({number})"));
+        let is_free = |label: &String| programs.iter().all(|it| it.label() != label);
+        let label = std::iter::once(label.clone()).chain(numbered).find(is_free);
+        let name = label.filter(|label| label != command);
+        programs.push(Arm { name, argv, ..Arm::bare(command, Role::Candidate) });
+    }
+    Ok(programs)
 }
 
 /// The benchmarks that the user wants, or all, without repetitions, in the order of the programs. Errors: no benchmark

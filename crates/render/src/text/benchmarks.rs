@@ -91,7 +91,10 @@ pub(super) fn sentence(page: &SummaryContext<'_>) -> Option<String> {
             let by = noun.map_or_else(String::new, |noun| format!(" by {noun}"));
             format!("{new} against {old} in {what}{by}: {said}")
         }
-        _ => format!("{n} comparisons of {} programs: {said}", programs.len()),
+        _ => {
+            let programs = counted(programs.len(), "program");
+            format!("{} of {programs}: {said}", counted(n, "comparison"))
+        }
     };
     let has_mean = programs.len() == 2 && !is_mixed(page.judged.record);
     let mean = geometric_mean(&page.analysis.comparisons).filter(|(_, n)| *n > 1);

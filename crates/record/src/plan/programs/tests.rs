@@ -86,6 +86,16 @@ fn what_does_not_go_together() {
 }
 
 #[test]
+fn programs_of_one_name_are_numbered() {
+    let words = ["stillwell", "bench", "./g", "./g", "./h", "./g", "--command-name", "old"];
+    let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
+    let programs = programs(&verb.spec).unwrap();
+    let labels: Vec<&str> = programs.iter().map(Arm::label).collect();
+    assert_eq!(labels, ["old", "./g", "./h", "./g (2)"]);
+    assert_eq!(programs[3].command, "./g");
+}
+
+#[test]
 fn benchmarks_are_compared_with_their_own_reference() {
     let words = ["stillwell", "bench", "./old", "./new"];
     let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
