@@ -110,7 +110,11 @@ impl ErrorObject {
             None => Self { code, message, exit_code },
             Some(early) => Self {
                 code: early.code,
-                message: format!("{}; {message}", early.message),
+                // What a program wrote before it failed stands in lines of its own.
+                message: match early.message.contains('\n') {
+                    true => format!("{}\n{message}", early.message),
+                    false => format!("{}; {message}", early.message),
+                },
                 exit_code,
             },
         })
@@ -213,6 +217,9 @@ mod tests {
             (both.code, &*both.message, both.exit_code),
             (ErrorCode::Interrupted, "stopped; no space", 2)
         );
+        let quoted = Some(ErrorObject::interrupted("stopped:\n  | why".into()));
+        let both = ErrorObject::with_unwritten(quoted, Some(&unwritten)).unwrap();
+        assert_eq!(both.message, "stopped:\n  | why\nno space");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Error, Result, bail, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -15,6 +15,7 @@ use host::user_files::{directory_of, in_the_way, open_to_read, refuse_strange_li
 use host::{UserDirectory, terminal};
 use model::words::in_words;
 use record::START;
+use render::document::ErrorCode;
 
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
 const LINKS_MAX: usize = 40;
@@ -103,12 +104,14 @@ pub fn write_option(
     write_one(path, export).with_context(|| format!("{option} {}: cannot write", path.display()))
 }
 
-/// The first error of several outputs; the others are said. One that fails does not prevent the rest.
+/// The errors of several outputs as one, so that `--json` has all of them. One that fails does not prevent the rest.
 pub fn write_all(written: impl IntoIterator<Item = Result<()>>) -> Result<()> {
-    let mut errors = written.into_iter().filter_map(Result::err);
-    let first = errors.next();
-    errors.for_each(|error| terminal::say(in_words(&error)));
-    first.map_or(Ok(()), Err)
+    let mut errors: Vec<Error> = written.into_iter().filter_map(Result::err).collect();
+    if errors.len() > 1 {
+        let all: Vec<String> = errors.iter().map(in_words).collect();
+        return Err(ErrorCode::of(&errors[0]).error(all.join("; ")));
+    }
+    errors.pop().map_or(Ok(()), Err)
 }
 
 /// Writes a file that must not exist yet.

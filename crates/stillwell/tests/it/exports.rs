@@ -179,6 +179,11 @@ fn a_bad_export_does_not_prevent_the_others() {
     let both = ["--export-csv /dev/full: cannot write", "--export-json /dev/full: cannot write"];
     ran.ends_with(2).says(&both);
     assert!(bench.path("r.html").exists() && bench.path("r.json").exists());
+    let show = [&["show", "r.swell", "--json"][..], &bad].concat();
+    let document: Value =
+        serde_json::from_str(&bench.stillwell(&show).ends_with(2).stdout).unwrap();
+    let message = document["error"]["message"].as_str().unwrap();
+    assert!(both.iter().all(|it| message.contains(it)), "{message}");
 }
 
 #[test]
