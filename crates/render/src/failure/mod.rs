@@ -9,7 +9,7 @@ use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
 use model::prose::{OptionName, prose};
-use record::plan::{Arm, Plan};
+use record::plan::{Arm, Plan, Role};
 use record::{Record, Survivors};
 
 /// Maximum number of quoted lines of a stream.
@@ -33,10 +33,12 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     let shown = record.path.display();
     let named = |arm: usize| named(plan, arm);
     let rows = &record.rows;
+    // The empty shell is no run of a command.
+    let is_run = |index: usize| plan.arms[rows.arm(index)].role == Role::Candidate;
     let kept = match rows.len() {
         0 => "no run had finished".into(),
-        n if (0..n).any(|index| rows.is_time(index)) => format!("the finished runs are in {shown}"),
-        _ => format!("no run had succeeded; what is known of this one is in {shown}"),
+        _ if rows.measurements().any(is_run) => format!("the finished runs are in {shown}"),
+        _ => format!("no timed run had succeeded; what is known of this one is in {shown}"),
     };
     match failure {
         MeasurementFailure::Run { arm, exit, timed_out, stderr, .. } => {
@@ -235,6 +237,20 @@ mod tests {
         assert_eq!(said, "command 1 (\"./a\") exited with 3");
         // `bench` has no -i.
         assert_eq!(advice(Audience::Workers, 3, false), "run it by itself to see why");
+    }
+
+    /// Whether the shell or the command comes first is random.
+    #[test]
+    fn the_empty_shell_is_no_finished_run() {
+        let mut record = record::fixture::record(&["exit 4 | cat"]);
+        record::fixture::run(&mut record, 1, Some(0), 1_000_000);
+        record::fixture::run(&mut record, 0, None, 1_000_000);
+        let failure = MeasurementFailure::Unfit { why: "odd".into() };
+        let said = explain(&record, &failure, Quote::Here);
+        assert!(said.starts_with("odd; no timed run had succeeded; "), "{said}");
+        record::fixture::run(&mut record, 0, Some(0), 1_000_000);
+        let said = explain(&record, &failure, Quote::Here);
+        assert!(said.starts_with("odd; the finished runs are in "), "{said}");
     }
 
     /// Its fourth benchmark made `program 4` of the only program.

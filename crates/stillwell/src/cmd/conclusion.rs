@@ -138,7 +138,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         // The empty record's name is free for the next attempt.
         std::fs::remove_file(path).ok();
     }
-    let has_runs = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
+    let has_runs = assessment.analysis.arms.iter().any(|arm| !arm.is_hidden && arm.n_runs > 0);
     let is_quiet = presentation.screen().is_quiet() || exports::use_stdout(&output.exports);
     let is_text = has_runs && !is_quiet && !output.json;
     let kept = || format!("the runs are in {}", path.display());

@@ -111,8 +111,12 @@ fn the_newest_record_is_shown_without_being_named() {
 #[test]
 fn only_timeouts_are_no_success() {
     let bench = Bench::new();
-    let ran = bench.run(&["-r", "2", "--timeout", "20ms", "-i", "sleep 100"]).ends_with(124);
-    ran.says(&["every run took longer than --timeout", "r.swell"]);
+    // The empty shell of the second one has times.
+    for (record, command) in [("a.swell", "sleep 100"), ("b.swell", "sleep 100 | cat")] {
+        let run = ["run", "-o", record, "-r", "2", "--timeout", "20ms", "-i", command];
+        let ran = bench.stillwell(&run).ends_with(124);
+        ran.says(&["every run took longer than --timeout", record]);
+    }
 }
 
 #[test]
