@@ -36,7 +36,7 @@ pub(super) fn failure_of(
         }
         (BatchStop::Failed { exit, stderr, .. }, JobPurpose::Hook(hook)) => {
             let (command, stderr) = (origin.hook.into(), text(stderr));
-            MeasurementFailure::Hook { hook, arm, command, exit, stderr }
+            MeasurementFailure::Hook { hook, step, arm, command, exit, stderr }
         }
         (BatchStop::NoValue { why, stderr }, _) => {
             MeasurementFailure::Value { step, arm, why, stderr: text(stderr) }

@@ -159,6 +159,8 @@ pub enum MeasurementFailure {
     Survivors(Survivors),
     Hook {
         hook: Hook,
+        /// The step before or after which it ran.
+        step: u32,
         arm: usize,
         command: String,
         /// Exit status, or minus the signal.

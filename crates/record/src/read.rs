@@ -85,6 +85,9 @@ impl Record {
                 RecordLine::Event(Event::Unknown) => {}
                 RecordLine::Event(event) => {
                     has_ended = matches!(event, Event::End { .. });
+                    if let Event::Failure { step, .. } = &event {
+                        rows.reject(*step);
+                    }
                     events.push(event);
                 }
             }

@@ -184,6 +184,15 @@ impl Rows {
         self.exit[index].into()
     }
 
+    /// Notes that the run of a step failed. Its plan may not tell, as when `--validate` refuses the output.
+    pub(crate) fn reject(&mut self, step: u32) {
+        if let Ok(index) = self.step.binary_search(&step)
+            && let Err(place) = self.rejected.binary_search(&index)
+        {
+            self.rejected.insert(place, index);
+        }
+    }
+
     /// Whether the row's run failed and so ended its session.
     pub fn is_rejected(&self, index: usize) -> bool {
         self.rejected.binary_search(&index).is_ok()

@@ -353,10 +353,15 @@ fn failed_run(plan: &Plan, row: &Row) -> String {
     let label = plan.arms.get(arm).map_or("", |arm| arm.label());
     let how = if row.timed_out {
         "took too long".into()
-    } else if row.exit == 0 && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some()) {
+    } else if row.exit == 0
+        && row.value.is_none()
+        && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some())
+    {
         "did not say its value".into()
     } else if row.exit == 0 && plan.valgrind().is_some() {
         "was not counted".into()
+    } else if plan.validate.is_some() && !plan.rejects(row.arm, row.shell_exit(), row.value) {
+        "wrote an output that is not valid".into()
     } else if row.exit < 0 {
         format!("was ended by signal {}", -row.exit)
     } else {

@@ -100,8 +100,8 @@ pub(super) fn have_failed(plan: &Plan, arm: usize) -> bool {
 fn why_rejected(plan: &Plan, arm: usize) -> &'static str {
     match plan.arms[arm].accept {
         _ if have_failed(plan, arm) => "failed",
-        Some(_) => "failed or had no value to compare",
-        None => "had no value to compare",
+        None if plan.validate.is_none() => "had no value to compare",
+        _ => "failed or had no value to compare",
     }
 }
 

@@ -56,9 +56,10 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
             let said = if quote == Quote::Here { tail(stderr) } else { String::new() };
             format!("{command} {how}; {advice}; {kept}{said}")
         }
-        MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
+        MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr, .. } => {
+            let said = if quote == Quote::InSummary { String::new() } else { tail(stderr) };
             let what = format!("the output of {} is not valid", named(*arm));
-            format!("{what}: {command:?} {}; {kept}{}", exit_in_words(*exit), tail(stderr))
+            format!("{what}: {command:?} {}; {kept}{said}", exit_in_words(*exit))
         }
         MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
             let option = audience.name(match hook {

@@ -200,7 +200,8 @@ impl Session<'_> {
         match failure {
             Some(
                 MeasurementFailure::Run { step, stderr, .. }
-                | MeasurementFailure::Value { step, stderr, .. },
+                | MeasurementFailure::Value { step, stderr, .. }
+                | MeasurementFailure::Hook { hook: Hook::Validate, step, stderr, .. },
             ) => self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() }),
             Some(MeasurementFailure::NotCounted { step, stderr, uncounted, .. }) => {
                 let lines = [stderr.trim_end(), &uncounted.why, &uncounted.said];

@@ -142,4 +142,16 @@ fn output_is_validated() {
     let last = bench.record().timed().filter_map(|row| row.block).max();
     assert_eq!(last, Some(2));
     assert_eq!(bench.record().end(), Some("failed"));
+    let shown = bench.stillwell(&["show", "-v", "r.swell"]).ends_with(0).stdout;
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let shown = shown.join(" ");
+    for part in ["wrote an output that is not valid in its run 3", "1 of 3 runs of "] {
+        assert!(shown.contains(part), "{shown}");
+    }
+
+    // What is not valid is no result.
+    let bench = Bench::new();
+    let ran = bench.run(&["-w", "0", "-r", "5", "--validate", "grep -q right", "echo wrong"]);
+    let ran = ran.ends_with(2).says(&["not valid", "no timed run had succeeded"]);
+    assert_eq!(ran.stdout, "");
 }
