@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use model::words::{bytes_of, text_of};
+
 /// A text as one word: every backslash and every byte outside `!` to `~` becomes `\xHH`; the empty text is `\x`.
 pub fn escape(text: &str) -> String {
     if text.is_empty() {
         return "\\x".into();
     }
     let mut word = String::with_capacity(text.len());
-    for &byte in text.as_bytes() {
+    for byte in bytes_of(text) {
         if byte.is_ascii_graphic() && byte != b'\\' {
             word.push(byte.into());
         } else {
@@ -18,7 +20,8 @@ pub fn escape(text: &str) -> String {
     word
 }
 
-/// The text of a word, or `None` if it is malformed. Any character may be escaped, so a name can contain `=`.
+/// The text of a word, or `None` if it is malformed. Any character may be escaped, so a name can contain `=`. Bytes that
+/// are not UTF-8 stay the same in [`escape`].
 pub fn unescape(word: &[u8]) -> Option<String> {
     if word == b"\\x" {
         return Some(String::new());
@@ -36,7 +39,7 @@ pub fn unescape(word: &[u8]) -> Option<String> {
             _ => return None,
         });
     }
-    if bytes.is_empty() { None } else { String::from_utf8(bytes).ok() }
+    (!bytes.is_empty()).then(|| text_of(&bytes))
 }
 
 fn digit(byte: u8) -> Option<u8> {
@@ -110,12 +113,13 @@ mod tests {
             ("\\x2", None),
             ("\\x41", Some("A")),
             ("\\xC3\\xA9", None),
-            ("\\xff", None),
+            ("a\\xff", Some("a\u{10ffff}")),
             ("a b", None),
         ];
         for &(word, text) in checks {
             assert_eq!(unescape(word.as_bytes()).as_deref(), text, "{word:?}");
         }
+        assert_eq!(escape("a\u{10ffff}"), "a\\xff");
     }
 
     #[test]
