@@ -186,9 +186,13 @@ impl ComparedFile {
         let results = of_record::results(&record);
         let names = (0..record.header.plan.arms.len()).map(|arm| of_record::name(&record, arm));
         let mut arms = names.zip(summarise(&record));
-        // The benchmarks are the arms with values, in their order.
+        // The benchmarks with values are the arms with times, in their order.
         let mut of = |name: &str| arms.find(|(other, arm)| other == name && arm.times.is_some());
-        let t0s = results.benchmarks.iter().map(|it| t0(&of(&it.name)?.1)).collect();
+        let t0_of = |it: &BenchmarkValues| match it.values.is_empty() {
+            true => None,
+            false => t0(&of(&it.name)?.1),
+        };
+        let t0s = results.benchmarks.iter().map(t0_of).collect();
         Self { results, t0s }
     }
 }

@@ -98,3 +98,17 @@ fn a_median_has_the_error_of_stats() {
     let found = compare(&one, FileStatistic::Median);
     assert_eq!(found.lines[0].cells[1].as_ref().unwrap().middle.err, None);
 }
+
+/// Its failed run is a launch without a value.
+#[test]
+fn a_benchmark_without_a_time_leaves_the_others_their_t0() {
+    let mut record = record::fixture::record(&["a", "b"]);
+    let failed = record::Row { is_rejected: true, ..record::fixture::row(0, 0, Some(0), 1000) };
+    record.rows.push(&failed);
+    for block in 0..6 {
+        record::fixture::run(&mut record, 1, Some(block), 1000 + u64::from(block));
+    }
+    let file = ComparedFile::from_record(record);
+    let have_t0: Vec<bool> = file.t0s.iter().map(Option::is_some).collect();
+    assert_eq!(have_t0, [false, true]);
+}
