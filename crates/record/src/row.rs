@@ -23,8 +23,8 @@ pub struct Row {
     pub exit: i32,
     /// Whether `--timeout` ended the run.
     pub timed_out: bool,
-    /// Whether the run failed and ended its session, so its time does not count. Derived from the plan and from [`crate::Event::Failure`],
-    /// not stored.
+    /// Whether the run failed and ended its session, so its time does not count. Derived from the plan and the events, not
+    /// stored.
     pub is_rejected: bool,
     /// The compared quantity, derived from the plan.
     pub compared: Compared,
