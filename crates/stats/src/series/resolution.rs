@@ -41,7 +41,7 @@ impl Resolution {
     /// The step. Equal times show none, so it is their last decimal place there. `None` if the times are not rounded.
     pub fn step(&self) -> Option<f64> {
         let step = if self.shortest < self.longest { self.tick } else { last_place(self.longest)? };
-        (step > 0.0 && step >= SHARE_MIN * self.shortest).then_some(step)
+        (step >= SHARE_MIN * self.shortest).then_some(step)
     }
 
     /// The step ÷ the shortest time.
@@ -52,6 +52,9 @@ impl Resolution {
 
 /// The largest power of ten of which the time is a multiple.
 fn last_place(time: f64) -> Option<f64> {
+    if time == 0.0 {
+        return None;
+    }
     let first = time.log10().floor() as i32;
     let places = (0..9).map(|place| 10f64.powi(first - place));
     places.into_iter().find(|place| (time / place - (time / place).round()).abs() <= ROUNDING)
