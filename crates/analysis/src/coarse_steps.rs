@@ -14,7 +14,7 @@ const BESIDE: f64 = 1e-6;
 
 /// The step in which the times of two arms were read.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct ReadingStep {
     /// The step ÷ the shortest time.
     pub share: f64,
     /// By how much the ratio of two typical times may be off, as a share of it. A share f of an arm's times are its commonest
@@ -24,7 +24,7 @@ pub(super) struct Step {
 }
 
 /// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
-pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<Step> {
+pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
     let plan = &record.header.plan;
     if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<Step> {
         commonest_share(times)
     });
     let share = read.share()?;
-    Some(Step { share, misread: share * (commonest[0] + commonest[1]) / 2.0 })
+    Some(ReadingStep { share, misread: share * (commonest[0] + commonest[1]) / 2.0 })
 }
 
 /// The share of the commonest of these times.
@@ -68,7 +68,7 @@ pub(super) fn coarse_steps(record: &Record, comparisons: &[Comparison]) -> Optio
         (is_doubt || step.misread > record.header.plan.policy.same_within).then_some(step)
     };
     let steps = comparisons.iter().filter_map(of_comparison);
-    let Step { share, misread } = steps.max_by(|a, b| a.misread.total_cmp(&b.misread))?;
+    let ReadingStep { share, misread } = steps.max_by(|a, b| a.misread.total_cmp(&b.misread))?;
     Some(Note { finding: Finding::CoarseSteps { share, misread }, weight: misread })
 }
 
