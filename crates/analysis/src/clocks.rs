@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 
 use crate::arm_values::by_arm;
+use crate::coarse_steps::is_read_elsewhere;
 use crate::evidence::{self, RunEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
 use crate::memory_floor;
 use crate::quiet::QuietSlices;
-use crate::reading::is_read_elsewhere;
 use crate::summary::{
     ArmSummary, InterruptionSummary, LimitCause, NoClean, StallSummary, TimeSummary,
 };

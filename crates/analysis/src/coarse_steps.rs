@@ -6,7 +6,6 @@ use stats::series::Resolution;
 use crate::clocks::compares_times;
 use crate::comparison::{Comparison, SameDoubt};
 use crate::finding::{Finding, Note};
-use crate::reading::is_read_elsewhere;
 use record::Record;
 
 /// Log ratio of an end that is beside 1, because the test rejects 1.
@@ -23,18 +22,24 @@ pub(super) struct ReadingStep {
     pub misread: f64,
 }
 
+/// Whether the compared values were read by the kernel, the program or another tool. Stillwell's own clocks count
+/// nanoseconds.
+pub(super) fn is_read_elsewhere(record: &Record) -> bool {
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    record.header.imported.is_some() || rows.compares_other_values()
+}
+
 /// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
 pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
     let plan = &record.header.plan;
     if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
         return None;
     }
+    let rows = &record.rows;
     let mut read = Resolution::default();
     let commonest = arms.map(|arm| {
-        let arm = [arm];
-        let times =
-            record.rows.measurements_of(&arm).filter_map(|index| record.rows.headline(index));
-        let times: Vec<f64> = times.collect();
+        let times: Vec<f64> =
+            rows.measurements_of(&[arm]).filter_map(|index| rows.headline(index)).collect();
         times.iter().for_each(|&time| read.add(time));
         commonest_share(times)
     });

@@ -194,9 +194,8 @@ impl<'a> RecordLooks<'a> {
         let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
         let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
         let shape = Some(conclusion.shape).filter(|shape| is_uneven(shape, margin));
-        let n_to_decide = match conclusion.doubt {
-            _ if is_coarse => None,
-            Some(stats::sequential::SameDoubt::HiddenTail) => {
+        let n_to_decide = match doubt {
+            Some(SameDoubt::HiddenTail) => {
                 let independent = hidden_tail_pairs(plan.policy.alpha, SAME_TAIL) as f64;
                 Some((independent * conclusion.clustering).ceil() as usize)
             }
@@ -204,7 +203,9 @@ impl<'a> RecordLooks<'a> {
             // With two ratios, more pairs change the ratio, not only its interval.
             None if shape.is_some() => None,
             None => {
-                stats::verdict::pairs_to_decide(n_pairs, interval, conclusion.last.theta, margin)
+                // The steps take their part of the margin.
+                let (theta, margin) = (conclusion.last.theta, margin - misread.ln_1p());
+                stats::verdict::pairs_to_decide(n_pairs, interval, theta, margin)
             }
         };
         let half_width = wide.half_width();

@@ -23,8 +23,9 @@ pub(super) struct RunEvidence {
     least_ns: f64,
 }
 
-/// A run was on a busy machine if it was stalled, or its tasks were preempted, for more than this share of its time. So
-/// was a slice of a session whose slices waited for more: the waits of a slice's other threads are not seen.
+/// A run was on a busy machine if it was stalled, or its tasks were preempted, for more than this share of its time. In
+/// slices, the waits of other threads are not seen, so the whole session counts as busy if its slices waited for more
+/// than this share.
 const BUSY_SHARE: f64 = 0.01;
 /// A run was interrupted if it may have lost more than this share of its time unseen.
 const HIDDEN_SHARE: f64 = 0.01;

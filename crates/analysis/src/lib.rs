@@ -38,7 +38,6 @@ mod outliers;
 pub mod pool;
 mod quiet;
 mod ranking;
-mod reading;
 pub mod report;
 pub mod select;
 pub mod series;

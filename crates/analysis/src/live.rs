@@ -4,7 +4,6 @@ use stats::PointEstimate;
 
 use crate::clocks::compares_times;
 use crate::low_runs::{LowRuns, RunMark, share_fastest_core};
-use crate::reading::is_row_read_elsewhere;
 use record::Row;
 use record::plan::Plan;
 
@@ -49,7 +48,7 @@ impl LiveTimes {
         let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
         let of_arm = &mut self.arms[row.arm as usize];
         of_arm.add(value, mark);
-        if is_row_read_elsewhere(row) {
+        if self.are_times && row.compares_other_value() {
             of_arm.add_reading(value);
         }
         share_fastest_core(&mut self.arms);

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(judged([2000, 3000]), Ok((Verdict::Slower, [true, true])));
     }
 
-    /// A quarter of the reference's runs, so its median is known.
+    /// A quarter of the reference's runs are at the launcher's peak, and its median is above.
     #[test]
     fn memory_that_is_sometimes_the_launchers_has_one_end() {
         let against =

@@ -57,7 +57,7 @@ pub struct PoolLine {
 }
 
 impl PoolLine {
-    /// Leaves of a ratio of memory what less memory would not change.
+    /// Drops the ends of a memory ratio that may be the launcher's, or the whole ratio.
     fn limit(&mut self, memory: MemoryLimits) {
         let ratio = match &mut self.evidence {
             PoolEvidence::Pooled(pooled) => &mut pooled.ratio,
@@ -134,7 +134,8 @@ pub struct NodeRatio {
     pub node: String,
     /// Number of pairs on the node.
     pub n_pairs: usize,
-    /// The ratio with its standard error; `None` without a pair, without scatter, or if memory may be the launcher's.
+    /// The ratio with its standard error; `None` without a pair, without scatter, or if memory at the launcher's peak leaves no
+    /// verdict.
     pub ratio: Option<UncertainValue>,
     /// p-value of "a node like the others", adjusted for the number of nodes (Holm).
     pub outlier_p: Option<f64>,

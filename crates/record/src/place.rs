@@ -34,6 +34,12 @@ fn make_private(directory: &Path, variable: &str) -> Result<()> {
     })
 }
 
+/// `$XDG_CACHE_HOME/stillwell`, by default `~/.cache/stillwell`.
+fn cache() -> Result<PathBuf> {
+    let directory = user_directory("XDG_CACHE_HOME", ".cache");
+    directory.context("neither XDG_CACHE_HOME nor HOME is set")
+}
+
 /// The directory of suites' builds, `$XDG_CACHE_HOME/stillwell/builds`, which is made if necessary. Errors: no
 /// directory for it is known, or it cannot be made.
 pub fn builds_path() -> Result<PathBuf> {
@@ -43,8 +49,7 @@ pub fn builds_path() -> Result<PathBuf> {
 /// A directory of things that can be made again, `$XDG_CACHE_HOME/stillwell/NAME`, which is made if necessary. Errors:
 /// no directory for it is known, or it cannot be made.
 pub fn cache_path(name: &str) -> Result<PathBuf> {
-    let directory = user_directory("XDG_CACHE_HOME", ".cache");
-    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join(name);
+    let directory = cache()?.join(name);
     make_private(&directory, "XDG_CACHE_HOME")?;
     Ok(directory)
 }
@@ -52,8 +57,7 @@ pub fn cache_path(name: &str) -> Result<PathBuf> {
 /// The file with the measurements of this machine's cores. Its directory is made if necessary. Errors: no directory for
 /// it is known, or it cannot be made.
 pub fn cores_path() -> Result<PathBuf> {
-    let directory = user_directory("XDG_CACHE_HOME", ".cache");
-    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?;
+    let directory = cache()?;
     make_private(&directory, "XDG_CACHE_HOME")?;
     Ok(directory.join("cores.json"))
 }

@@ -139,7 +139,7 @@ impl Rows {
         self.compared
     }
 
-    /// Whether the compared quantity is no time of the runs.
+    /// Whether the compared quantity is no time that Stillwell's clocks read.
     pub fn compares_other_values(&self) -> bool {
         self.compared.decide_on.map_or_else(|| self.has_own(), |it| it.clock().is_none())
     }

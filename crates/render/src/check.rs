@@ -83,13 +83,12 @@ pub fn text(record: &Record, check: &RecordCheck, has_all: bool, styles: &Styles
 /// Whether the commands are stable, and otherwise the consequence and the remedy.
 fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &Styles) {
     let with = |wanted: Steadiness| check.arms.iter().filter(move |arm| arm.steadiness == wanted);
-    let n = check.arms.iter().filter(|arm| !arm.is_control).count();
+    let commands = check.arms.iter().filter(|arm| !arm.is_control);
+    let n = commands.clone().count();
     let unstable: Vec<String> =
         with(Steadiness::Unstable).map(|arm| shorten(&arm.label, LABEL_COLUMNS)).collect();
     let audience = Audience::of(&record.header.plan);
-    let slow_starts =
-        check.arms.iter().filter(|arm| !arm.is_control).filter_map(|it| it.slow_start);
-    let n_warmups = slow_starts.map(|start| start.n_warmups).max();
+    let n_warmups = commands.filter_map(|arm| Some(arm.slow_start?.n_warmups)).max();
     let for_start = n_warmups.map(|n| format!("for the slow start, {}", audience.warmups(n)));
     let n_few = with(Steadiness::TooFewRuns).count();
     let n_unfit = with(Steadiness::UnfitTimes).count();

@@ -28,7 +28,7 @@ pub fn write(to: &mut impl Write, judged: Judged<'_>) -> io::Result<()> {
     write_rows(to, judged).map_err(io_error)
 }
 
-/// The I/O error inside an error of the csv crate. Standard output ignores that of a closed pipe.
+/// The I/O error inside an error of the csv crate. The caller ignores it if standard output is a closed pipe.
 pub(super) fn io_error(error: ::csv::Error) -> io::Error {
     match error.into_kind() {
         ::csv::ErrorKind::Io(error) => error,

@@ -163,12 +163,8 @@ fn unstable(plan: &Plan, arm: usize, why: &str) -> String {
 fn slow_start(plan: &Plan, n_blocks: usize) -> String {
     let is_time = QuantityWords::of(plan).is_time();
     let differ = if is_time { "were slower than" } else { "differ from" };
-    // Of several comparisons it is the one that leaves out most.
-    let (upto, comparison) = match plan.compared().len() {
-        ..=1 => ("", "the comparison"),
-        _ => ("up to ", "a comparison"),
-    };
-    format!("{upto}the first {n_blocks} blocks {differ} the rest and are left out of {comparison}")
+    let up = if plan.compared().len() > 1 { "up to " } else { "" };
+    format!("{up}the first {n_blocks} blocks {differ} the rest and are left out of the comparison")
 }
 
 fn workers_waited(share: f64, clock: Clock) -> String {

@@ -99,7 +99,7 @@ fn a_median_has_the_error_of_stats() {
     assert_eq!(found.lines[0].cells[1].as_ref().unwrap().middle.err, None);
 }
 
-/// Its failed run is a launch without a value.
+/// The failed run of `a` is a launch without a value.
 #[test]
 fn a_benchmark_without_a_time_leaves_the_others_their_t0() {
     let mut record = record::fixture::record(&["a", "b"]);

@@ -88,7 +88,7 @@ fn what_cannot_be_tested_says_why() {
     assert!(pool(Vec::new(), 0, 1).is_empty());
 }
 
-/// On one node of four.
+/// One node of four has a run at the launcher's peak.
 #[test]
 fn memory_at_the_launchers_peak_is_a_limit() {
     let mut stream = Stream::new(5);

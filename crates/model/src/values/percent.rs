@@ -17,8 +17,8 @@ impl Percent {
     pub fn parse_alpha(text: &str) -> Result<Self, String> {
         let out = || out_of_alpha(format!("{text:?}"));
         // A number so small is out of range as a fraction, too.
-        let too_small = 0.0..ALPHA_PCT_RANGE.start() / 100.0;
-        if text.trim().parse::<f64>().is_ok_and(|value| too_small.contains(&value)) {
+        let is_too_small = |value: f64| value < ALPHA_PCT_RANGE.start() / 100.0;
+        if text.trim().parse().is_ok_and(is_too_small) {
             return Err(out());
         }
         percent(text)?.and_then(|value| Self::try_from(value).ok()).ok_or_else(out)

@@ -210,8 +210,8 @@ fn decide_benchmarks(
     Ok(plan)
 }
 
-/// The programs on the command line of `bench`, without their benchmarks. One that is called like another before it gets
-/// a number. Errors: a command cannot be split into words, or there are too many names.
+/// The programs on the command line of `bench`, without their benchmarks. A repeated label gets a
+/// number. Errors: a command cannot be split into words, or there are too many names.
 pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     if spec.fork_server.is_some() {
         let forks = spec.arm_name.iter().map(|name| Arm::bare(name, Role::Candidate));

@@ -9,7 +9,7 @@ use crate::units::processes;
 use measure::valgrind::Uncounted;
 use measure::{Hook, MeasurementFailure};
 use model::prose::{OptionName, prose};
-use record::plan::{Arm, Plan, Role};
+use record::plan::{Arm, Plan};
 use record::{Record, Survivors};
 
 /// Maximum number of quoted lines of a stream.
@@ -33,8 +33,8 @@ pub fn explain(record: &Record, failure: &MeasurementFailure, quote: Quote) -> S
     let shown = record.path.display();
     let named = |arm: usize| named(plan, arm);
     let rows = &record.rows;
-    // The empty shell is no run of a command.
-    let is_run = |index: usize| plan.arms[rows.arm(index)].role == Role::Candidate;
+    // A control is no run of a command.
+    let is_run = |index: usize| !plan.arms[rows.arm(index)].role.is_control();
     let kept = match rows.len() {
         0 => "no run had finished".into(),
         _ if rows.measurements().any(is_run) => format!("the finished runs are in {shown}"),

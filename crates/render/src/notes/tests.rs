@@ -56,7 +56,7 @@ fn commands_have_their_names() {
     // Another comparison may leave out fewer.
     let several = record(&["a", "b", "c"]).header.plan;
     let expected =
-        "up to the first 3 blocks were slower than the rest and are left out of a comparison";
+        "up to the first 3 blocks were slower than the rest and are left out of the comparison";
     assert_eq!(what(&slow_start, &several), expected);
     // The warm-up may end higher, too.
     let unsteady = Finding::WarmUp { arm: 0, n_slices: 9, is_steady: false };

@@ -14,9 +14,7 @@ use crate::text::{SummaryContext, rate};
 use crate::uncertain;
 use crate::units::percent;
 use analysis::verdict::{Judged, Judgement, Verdict};
-use analysis::{
-    ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt, StatisticName, TimeSummary,
-};
+use analysis::{ArmSummary, Evidence, NoTest, PairedTest, RatioInterval, SameDoubt, StatisticName};
 use model::values::{Better, Clock, Estimand};
 use record::plan::Plan;
 
@@ -352,9 +350,9 @@ pub(super) fn disturbance(page: &SummaryContext<'_>, arm: &ArmSummary) -> Option
 
 /// The answer is of processes. Their means contain slow slices if t0 is above the usual slice.
 fn contains_slow_slices(page: &SummaryContext<'_>, arm: &ArmSummary) -> bool {
-    let is_above = |times: &TimeSummary| times.t0.value > times.median.value;
+    let Some(times) = &arm.times else { return false };
     let has_t0 = QuantityWords::has_t0(page.judged.record, arm.arm);
-    arm.sliced.is_some() && has_t0 && arm.times.as_ref().is_some_and(is_above)
+    arm.sliced.is_some() && has_t0 && times.t0.value > times.median.value
 }
 
 /// Fewest runs with nine tenths of them, as the rule of thumb n (1 − p) ≥ 1 has it.

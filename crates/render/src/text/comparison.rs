@@ -12,7 +12,7 @@ use crate::ratios::{
     exact_percent, ratio_and_interval, ratio_text, repeats, shape_text, tested_ratio,
 };
 use crate::styles::paint;
-use crate::text::doubt::{COARSE_STEPS, doubt_text, mean_text, tail};
+use crate::text::doubt::{doubt_text, mean_text, tail};
 use crate::units::{percent, signed_percent};
 use crate::{Styles, uncertain};
 use analysis::exact::SAME_WORK;
@@ -287,10 +287,12 @@ fn meaning(paired: &PairedTest, judgement: &Judgement, plan: &Plan) -> String {
             };
             format!("the same {what} within {margin}{shown}")
         }
-        Verdict::Undecided if paired.doubt == Some(SameDoubt::CoarseSteps) => COARSE_STEPS.into(),
         Verdict::Undecided if let Some(doubt) = paired.doubt => {
-            let what = part(paired.statistic, quantity);
-            format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired, plan))
+            let (what, but) = (part(paired.statistic, quantity), doubt_text(doubt, paired, plan));
+            match doubt {
+                SameDoubt::CoarseSteps => but,
+                _ => format!("the same {what} within {margin}, but {but}"),
+            }
         }
         Verdict::Undecided => to_decide(paired, plan),
     }

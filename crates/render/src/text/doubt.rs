@@ -8,9 +8,6 @@ use analysis::verdict::{Judgement, Verdict};
 use analysis::{PairedTest, SameDoubt, SlowRuns, StatisticName};
 use record::plan::Plan;
 
-pub(super) const COARSE_STEPS: &str =
-    "the times are read in steps too coarse to call them the same";
-
 /// The reason against "the same".
 pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> String {
     let quantity = QuantityWords::of(plan);
@@ -31,7 +28,9 @@ pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest, plan: &Plan) -> 
         }
         SameDoubt::TailDiffers => format!("not the same tail{slow}"),
         SameDoubt::MeanUnknown => "too little is known of the mean".into(),
-        SameDoubt::CoarseSteps => COARSE_STEPS.into(),
+        SameDoubt::CoarseSteps => {
+            "the times are read in steps too coarse to call them the same".into()
+        }
     }
 }
 

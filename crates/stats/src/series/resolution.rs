@@ -56,8 +56,8 @@ fn last_place(time: f64) -> Option<f64> {
         return None;
     }
     let first = time.log10().floor() as i32;
-    let places = (0..9).map(|place| 10f64.powi(first - place));
-    places.into_iter().find(|place| (time / place - (time / place).round()).abs() <= ROUNDING)
+    let mut places = (0..7).map(|place| 10f64.powi(first - place));
+    places.find(|place| (time / place - (time / place).round()).abs() <= ROUNDING)
 }
 
 /// The largest number of which both are multiples (Euclid's algorithm). `tick` if it is almost 0 beside the time.

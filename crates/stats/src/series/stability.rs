@@ -247,7 +247,7 @@ fn logs_without_ties(sorted: &[f64]) -> Vec<f64> {
 
 /// The largest number of which all times are multiples. Almost 0 if the times are not rounded.
 fn resolution(sorted: &[f64]) -> f64 {
-    sorted.iter().fold(sorted[0], |tick, &time| common_tick(tick, time))
+    sorted.iter().copied().fold(sorted[0], common_tick)
 }
 
 #[cfg(test)]
