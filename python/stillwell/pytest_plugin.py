@@ -159,7 +159,7 @@ class Measure:
 
 
 def _place_among(evidence: Any, unit: str) -> str:
-    """The new session among the earlier ones, in words. The program compares t0, of what is no time the medians."""
+    """The new session among the earlier ones, in words. The program compares the t0 of times, and the medians of the rest."""
     of = "t0" if unit == "second" else "the medians"
     ratio, past = evidence.get("ratio"), evidence.get("past")
     if not ratio:

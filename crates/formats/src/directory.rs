@@ -55,7 +55,9 @@ pub fn criterion_files(path: &Path, options: ReadOptions<'_>) -> Result<Option<V
         return Ok(None);
     }
     let wanted = names.into_iter().zip(paths);
-    let wanted = wanted.filter(|(name, _)| criterion::wants(name, options.side));
+    let wanted = wanted
+        .filter(|(name, file)| criterion::wants(name, options.side) || path.join(file).is_dir());
+    // The error of reading a directory that is closed says so.
     let read = |(name, file): (String, PathBuf)| {
         let file = path.join(file);
         let bytes = std::fs::read(&file);

@@ -65,10 +65,12 @@ fn cell<'a>(
     index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
 }
 
-/// Whether the t0 of a line of ours is one of its values; `None` without either.
+/// Whether the t0 of a line of ours is of its values: among them, or as far outside as a floor can be. `None` without
+/// either.
 fn value_decided(header: &::csv::StringRecord, line: &::csv::StringRecord) -> Option<bool> {
     let number = |name: &str| cell(header, line, name)?.parse::<f64>().ok();
-    Some((number("value_min")?..=number("value_max")?).contains(&number(OURS)?))
+    let (min, max) = (number("value_min")?, number("value_max")?);
+    Some((2.0 * min - max..=2.0 * max - min).contains(&number(OURS)?))
 }
 
 fn benchmark(

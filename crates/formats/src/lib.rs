@@ -49,5 +49,5 @@ pub(crate) use line_reader::LineReader;
 pub use read::{read, read_bytes, read_from};
 pub use results::*;
 pub use source::{CRITERION_SIDE, Detail, ReadOptions, SourceFile};
-pub use text::{decoding, limit_unpacked, unpacked};
+pub use text::{decoding, limit_unpacked, peeked, unpacked};
 pub use units::unit_ns;

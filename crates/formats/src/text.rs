@@ -95,7 +95,7 @@ pub fn decoding<'a>(from: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
 }
 
 /// The first `n` bytes, and a stream that has them still.
-fn peeked<'a>(
+pub fn peeked<'a>(
     mut from: impl BufRead + 'a,
     n: usize,
 ) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {

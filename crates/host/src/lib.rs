@@ -74,6 +74,7 @@ pub use invoker::{
     invoking_home, invoking_user, is_caller_unknown, user_of_commands, user_of_files,
     without_place_of_git,
 };
+pub use links::LINKS_MAX;
 pub use look::{Survey, look};
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};

@@ -17,11 +17,11 @@ use rustix::io::Errno;
 use crate::sys::file_owner;
 
 /// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
-const LINKS_MAX: usize = 40;
+pub const LINKS_MAX: usize = 40;
 
-/// The directory of a file, and its name there. With `follows` the name is that of no link. Each directory is opened
-/// below the one before it, so nobody can put a link in its place after the check. Errors: such a link, an error without
-/// a number; or the kernel's error.
+/// The directory of a file, and its name there. With `follows` that name is not a link. Each directory is opened
+/// below the one before it, so nobody can put a link in its place after the check. Errors: another user's link, as an
+/// error without a number; or the kernel's error.
 pub(super) fn walk(path: &Path, follows: bool) -> io::Result<(OwnedFd, OsString)> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open_start = |path: &Path| {
@@ -60,6 +60,14 @@ pub(super) fn walk(path: &Path, follows: bool) -> io::Result<(OwnedFd, OsString)
         }
         let target = readlinkat(&at, name.as_os_str(), Vec::new())?;
         let target = Path::new(OsStr::from_bytes(target.to_bytes()));
+        let file = |path: &Path| {
+            statat(&at, path, AtFlags::empty()).map(|found| (found.st_dev, found.st_ino))
+        };
+        // In /proc it is only the name that the open file once had.
+        let is_proc = fstatfs(&at)?.f_type == PROC_SUPER_MAGIC;
+        if is_proc && file(Path::new(&name)) != file(target) {
+            return Err(Errno::NOENT.into());
+        }
         if target.is_absolute() {
             at = open_start(target)?;
         }
@@ -92,6 +100,7 @@ fn check_owner(name: &OsStr, link: &Stat, directory: &Stat) -> io::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "tests write their own files")]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt, lchown, symlink};
 
     /// The number of the directory, and the name.
@@ -123,6 +132,12 @@ mod tests {
             let error = place(&path(name), true).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(expected.raw_os_error()), "{name}");
         }
+        // Its link in /proc has the text "… (deleted)".
+        let removed = std::fs::File::create(path("gone")).unwrap();
+        std::fs::remove_file(path("gone")).unwrap();
+        let open = format!("/proc/self/fd/{}", removed.as_raw_fd());
+        let error = place(Path::new(&open), true).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::NOENT.raw_os_error()));
     }
 
     #[test]

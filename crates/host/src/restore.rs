@@ -155,8 +155,9 @@ fn note_left(host: &Host, store: &mut Store, waiting: &[String]) {
         }
         match content(host, item) {
             Ok(Content::Text(now)) => left.push((path, now)),
-            Ok(Content::Gone | Content::Replaced) => {}
-            Err(_) => unread.push(path),
+            Ok(Content::Replaced) => {}
+            // A file that is gone may come back with any value.
+            Ok(Content::Gone) | Err(_) => unread.push(path),
         }
     }
     store.restoring(unread);
@@ -300,10 +301,8 @@ fn judge(
         }
     };
     // The kernel derives no other value from a write that failed.
-    let is_back = match error.is_some() {
-        true => item.file.format.same(&item.kept.old, &now),
-        false => host.is_still(item.file.format, &item.kept.old, &now),
-    };
+    let is_back = item.file.format.same(&item.kept.old, &now)
+        || (error.is_none() && host.is_still(item.file.format, &item.kept.old, &now));
     let file = (path.as_str(), item.file.format);
     if let Some(waiting) = absent::left_out(host, file, &item.kept.old, &now, online_before) {
         result.waiting.push(waiting);

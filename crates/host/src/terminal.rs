@@ -167,7 +167,7 @@ pub fn write_text(text: &str) -> io::Result<()> {
     unless_closed(written, ())
 }
 
-/// Ends what other code wrote to standard output with this result, and passes on the rest.
+/// Passes on the rest of what other code wrote to standard output. `written`: the result of its writes.
 pub fn flushed(written: io::Result<()>) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "this is the way to the terminal")]
     let mut stdout = io::stdout();
@@ -205,7 +205,7 @@ pub fn data() -> Box<dyn Write> {
 /// The error of a failed write to standard output.
 pub const NOT_PRINTED: &str = "cannot write to standard output";
 
-/// Standard output whose errors name it. A closed pipe is none.
+/// Standard output whose errors name it. A closed pipe is no error.
 struct Named(Box<dyn Write>);
 
 impl Write for Named {

@@ -115,18 +115,12 @@ pub fn apply(
 
 /// Takes the tuned knobs from a shield that has turned them, so they stay when the shield goes.
 fn take_over(store: &mut Store, planned: &[KnobPlan]) -> Result<()> {
-    let Some(raised) = &store.journal.shield else { return Ok(()) };
-    let is_tuned = |name: &String| {
-        let is_it = |planned: &KnobPlan| {
-            let is_left =
-                matches!(planned.reading.state, State::CannotSet { .. } | State::Reported { .. });
-            planned.knob.name == name && !is_left
-        };
-        planned.iter().any(is_it)
-    };
-    let mut rest = raised.clone();
-    rest.knobs.retain(|name| !is_tuned(name));
-    if rest.knobs == raised.knobs { Ok(()) } else { store.raise(&rest) }
+    let Some(mut rest) = store.journal.shield.clone() else { return Ok(()) };
+    let is_left = |state: &State| matches!(state, State::CannotSet { .. } | State::Reported { .. });
+    let is_tuned = |it: &KnobPlan, name: &str| it.knob.name == name && !is_left(&it.reading.state);
+    let n_knobs = rest.knobs.len();
+    rest.knobs.retain(|name| !planned.iter().any(|it| is_tuned(it, name)));
+    if rest.knobs.len() == n_knobs { Ok(()) } else { store.raise(&rest) }
 }
 
 /// Reads the knobs and plans the writes, in order.

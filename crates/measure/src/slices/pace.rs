@@ -124,7 +124,7 @@ impl SliceRunner<'_> {
                 // It shows something of twice as many, also if they get faster.
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 let enough = (needed as u64).clamp(1, loops);
-                return Ok(if showed_nothing { 2 * loops } else { enough });
+                return Ok(if showed_nothing { (2 * loops).min(LOOPS_MAX) } else { enough });
             }
             showed_nothing = slice.wall_ns == 0;
             // More loops would take longer and longer, and never be enough.

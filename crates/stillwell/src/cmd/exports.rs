@@ -175,18 +175,19 @@ pub fn without_direction(record: &Record) -> Option<String> {
     ))
 }
 
-/// The benchmarks that a format can hold. The others are reported; if that is all of them, the writer says why.
+/// The benchmarks that a format can hold. The others are reported. If the format can hold none, the writer says why.
 pub fn held(mut results: Results, why_not: impl Fn(&BenchmarkValues) -> Option<String>) -> Results {
-    let whys: Vec<Option<String>> = results.benchmarks.iter().map(&why_not).collect();
+    let whys: Vec<Option<String>> = results.benchmarks.iter().map(why_not).collect();
     if whys.iter().all(Option::is_some) || whys.iter().all(Option::is_none) {
         return results;
     }
-    for (label, why) in results.labels().iter().zip(whys) {
+    for (label, why) in results.labels().iter().zip(&whys) {
         if let Some(why) = why {
             terminal::say_bare(format!("note: {label} is left out: {why}"));
         }
     }
-    results.benchmarks.retain(|it| why_not(it).is_none());
+    let mut whys = whys.iter();
+    results.benchmarks.retain(|_| whys.next().is_some_and(Option::is_none));
     results.order.clear();
     results
 }

@@ -110,7 +110,7 @@ fn page_of(verb: &Command) -> Result<String> {
 }
 
 fn section(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
-    // clap_mangen writes options with values as flags into a synopsis of its own.
+    // clap_mangen's own synopsis shows options with values as flags.
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").to_owned();
     let man = Man::new(command.clone().override_usage(usage));
@@ -189,7 +189,6 @@ mod tests {
         assert!(!run.contains("\\-\\-host\\-root"), "hidden");
         let system = page("system");
         assert!(system.contains("\\fBstillwell system tune\\fR [OPTIONS]\n"), "{system}");
-        assert!(system.contains("stillwell\\-system\\-tune") || system.contains("system tune"));
         assert!(!system.contains("guard"), "hidden");
     }
 

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::fs::File;
-use std::io::{Cursor, IsTerminal as _, Read};
+use std::io::{BufReader, IsTerminal as _, Read};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -226,18 +226,16 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileCo
     if path.is_dir() {
         return Ok(FileContent::Foreign(formats::read(path, read_options(options, detail))?));
     }
-    let mut file = File::open(path).with_context(cannot_read)?;
+    let file = File::open(path).with_context(cannot_read)?;
     let kind = file.metadata().with_context(cannot_read)?.file_type();
     let is_endless = kind.is_block_device() || (kind.is_char_device() && !file.is_terminal());
     ensure!(!is_endless, "{shown} is a device, not a file with results");
-    let mut start = Vec::new();
-    let mut beginning = Read::by_ref(&mut file).take(START.len() as u64);
-    beginning.read_to_end(&mut start).with_context(cannot_read)?;
+    let (start, whole) =
+        formats::peeked(BufReader::new(file), START.len()).with_context(cannot_read)?;
     if options.format.is_none() && start == START.as_bytes() {
         return Ok(FileContent::Own(Box::new(Record::read(path)?)));
     }
     refuse_program(path)?;
-    let whole = Cursor::new(start).chain(file);
     read_stream(path, whole, options, detail).with_context(|| shown.to_string())
 }
 
@@ -248,13 +246,10 @@ fn read_stream(
     options: &InputOptions,
     detail: Detail,
 ) -> Result<FileContent> {
-    let mut from = formats::decoding(from)?;
-    let mut start = Vec::new();
-    from.by_ref().take(START.len() as u64).read_to_end(&mut start)?;
+    let (start, whole) = formats::peeked(formats::decoding(from)?, START.len())?;
     // A file that is named as a record and is none gets the error of a record.
     let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
     let is_ours = start == START.as_bytes() || is_named_ours;
-    let whole = Cursor::new(start).chain(from);
     if options.format.is_none() && is_ours {
         return Ok(FileContent::Own(Box::new(Record::stream(path, whole)?)));
     }

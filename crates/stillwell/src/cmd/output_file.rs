@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,13 +12,10 @@ use flate2::write::GzEncoder;
 
 use host::sys::has_files_of_another;
 use host::user_files::{directory_of, in_the_way, open_to_read, refuse_strange_links};
-use host::{UserDirectory, terminal};
+use host::{LINKS_MAX, UserDirectory, terminal};
 use model::words::in_words;
 use record::START;
 use render::document::ErrorCode;
-
-/// Longest chain of links that the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
-const LINKS_MAX: usize = 40;
 
 /// The option that names a file, and the path.
 pub type NamedFile<'a> = (&'a str, &'a Path);
@@ -158,9 +155,7 @@ fn refuse_measurements(path: &Path) -> Result<()> {
 /// Whether a file begins as our records, profiles, manifests and histories, perhaps compressed.
 fn is_of_measurements(path: &Path) -> io::Result<bool> {
     let beginning = START.trim_end_matches('"');
-    let text = formats::decoding(open_to_read(path)?)?;
-    let mut start = Vec::new();
-    text.take(beginning.len() as u64).read_to_end(&mut start)?;
+    let (start, _) = formats::peeked(formats::decoding(open_to_read(path)?)?, beginning.len())?;
     Ok(start == beginning.as_bytes())
 }
 

@@ -143,8 +143,7 @@ fn output_is_validated() {
     assert_eq!(last, Some(2));
     assert_eq!(bench.record().end(), Some("failed"));
     let shown = bench.stillwell(&["show", "-v", "r.swell"]).ends_with(0).stdout;
-    let shown: Vec<&str> = shown.split_whitespace().collect();
-    let shown = shown.join(" ");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["wrote an output that is not valid in its run 3", "1 of 3 runs of "] {
         assert!(shown.contains(part), "{shown}");
     }

@@ -163,13 +163,14 @@ impl Counting {
         } else if (sessions.has_failed() && !decides)
             || !count_alone(&mut sessions, &open, &mut work)?
         {
-            let is_told = decides || !sessions.refused.is_empty();
-            work.uncounted.extend((!is_told).then(|| sessions.why_nothing()));
+            if !decides && sessions.refused.is_empty() {
+                work.uncounted.push(sessions.why_nothing());
+            }
         } else if repeats {
             work.counted.extend(together::the_same_alone(&mut sessions, &failing)?);
         }
         if decides {
-            (work.code, work.failed) = (sessions.code, std::mem::take(&mut sessions.failed));
+            (work.code, work.failed) = (sessions.code, sessions.failed);
         } else {
             work.uncounted.extend(sessions.refused.values().cloned());
         }
