@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use crate::arm_values::by_arm;
-use crate::coarse_steps::is_read_elsewhere;
 use crate::evidence::{self, RunEvidence, settle};
 use crate::launches::{gathered, values_by_arm};
 use crate::low_runs::{self, LowRuns};
@@ -66,6 +65,13 @@ pub(super) fn clock_summaries(record: &Record, quiet: Option<&QuietSlices>) -> V
         }
     };
     (0..n_arms).map(of_arm).collect()
+}
+
+/// Whether the compared values were read by the kernel, the program or another tool. Stillwell's own clocks count
+/// nanoseconds.
+pub(super) fn is_read_elsewhere(record: &Record) -> bool {
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    record.header.imported.is_some() || rows.compares_other_values()
 }
 
 /// Whether the compared quantity has a noise-free lowest value, as times do.

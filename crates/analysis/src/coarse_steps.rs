@@ -3,7 +3,7 @@
 use stats::Interval;
 use stats::series::Resolution;
 
-use crate::clocks::compares_times;
+use crate::clocks::{compares_times, is_read_elsewhere};
 use crate::comparison::{Comparison, SameDoubt};
 use crate::finding::{Finding, Note};
 use record::Record;
@@ -20,13 +20,6 @@ pub(super) struct ReadingStep {
     /// one, and each of these may have been anywhere within the step. So the typical time is off by up to f/2 steps. f is
     /// small if the times scatter over many steps.
     pub misread: f64,
-}
-
-/// Whether the compared values were read by the kernel, the program or another tool. Stillwell's own clocks count
-/// nanoseconds.
-pub(super) fn is_read_elsewhere(record: &Record) -> bool {
-    let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    record.header.imported.is_some() || rows.compares_other_values()
 }
 
 /// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
