@@ -28,13 +28,17 @@ fn shown(comparison: &FilesComparison, layout: ComparisonLayout) -> String {
 fn a_higher_throughput_is_more_and_costs_less() {
     let file = |rate: f64| {
         let mut made = BenchmarkValues::new("a", ResultUnit::Other("ops/s".into()));
-        made.values.push(rate);
-        made.end_launch(LaunchInfo::default());
+        for value in [0.99 * rate, 1.01 * rate] {
+            made.values.push(value);
+            made.end_launch(LaunchInfo::default());
+        }
         ComparedFile::from_results(Results { benchmarks: vec![made], ..Results::default() })
     };
     let comparison = compare(&[file(100.0), file(125.0)], FileStatistic::Mean);
     let text = shown(&comparison, ComparisonLayout::default());
     assert!(text.contains("new ÷ reference: above 1 is more. They"), "{text}");
+    let table = shown(&comparison, ComparisonLayout { is_in_words: true, ..Default::default() });
+    assert!(table.contains("1.25× more (better)"), "{table}");
     let effect = conclusion(&sides(), &comparison).effects.remove(0);
     assert!((effect.ratio.unwrap() - 0.8).abs() < 1e-9, "{effect:?}");
     let expected = (Some(Verdict::Undecided), Some(NoTest::SeparateRecords));

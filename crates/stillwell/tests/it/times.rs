@@ -14,7 +14,7 @@ fn what_is_exported_is_the_same_when_it_comes_back() {
     let bench = Bench::new();
     bench.write(
         "script",
-        "5ms 5.1ms 5.002ms 5.7ms 5.3ms\n7ms 7.2ms 7.100001ms\n1ms 1.5ms 1.25ms 1.75ms\n",
+        "5ms 5.1ms 5.002001ms 5.7ms 5.3ms\n7ms 7.2ms 7.100001ms\n1.1ms 1.500001ms 1.25ms 1.75ms\n",
     );
     let run =
         ["--script", "script", "-w", "2", "-r", "25", "--seed", "3", "--style", "none", "-S", "sh"];
