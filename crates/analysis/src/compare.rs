@@ -10,6 +10,7 @@ use crate::comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
 };
+use crate::crowding::holds_without_waits;
 use crate::exact::{repeated, repeated_ratio};
 use crate::launches::gathered;
 use crate::memory_floor::MemoryLimits;
@@ -137,6 +138,9 @@ impl<'a> RecordLooks<'a> {
         }
         let because = match self.conclusion(tested, judged.share) {
             Ok(found) => match self.describe(tested, &found, judged) {
+                Ok(paired) if !holds_without_waits(self.record, [old, new], &paired) => {
+                    NoTest::TasksWaited
+                }
                 Ok(paired) => {
                     return MemoryLimits::of(self.record, &self.walls, old, new).evidence(paired);
                 }
@@ -145,8 +149,8 @@ impl<'a> RecordLooks<'a> {
             Err(because) => because,
         };
         match because {
-            // Too few pairs for a verdict still give an estimate.
-            NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } => {
+            // What gives no verdict still gives an estimate.
+            NoTest::TooFewPairs { .. } | NoTest::NoLook { .. } | NoTest::TasksWaited => {
                 unpaired(&self.arms[old], &self.arms[new], plan.policy.better, because)
             }
             _ => Evidence::None { because },

@@ -99,6 +99,9 @@ pub enum NoTest {
     UnfitNumbers,
     /// The peak memory of at least one run is not above the launcher's. The program may use less, and that decides.
     MemoryFloor,
+    /// While one task of a program ran, another waited for a CPU that other programs had. Clean time contains this wait,
+    /// and it may be all of the difference.
+    TasksWaited,
 }
 
 impl NoTest {

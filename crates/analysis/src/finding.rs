@@ -83,8 +83,8 @@ pub enum Finding {
     ShieldLost { n_runs: usize, why: String },
     /// On CPUs without other programs, the processes or threads of the runs waited for each other.
     SharedCpus { share: f64, n_cpus: usize },
-    /// More threads of the runs were ready than they had CPUs, for this share of the time.
-    Crowded { share: f64, n_threads: u64, n_cpus: usize },
+    /// More threads of the arm were ready than it had CPUs, for this share of its time.
+    Crowded { arm: usize, share: f64, n_threads: u64, n_cpus: usize },
     /// The nice level counts only among the commands of one terminal, and other programs took the CPU. `share`: of the
     /// time, in which runs were preempted; the wait for a CPU afterwards is not in it.
     NiceInTerminal { share: f64 },
@@ -109,6 +109,7 @@ impl Finding {
             | Self::LeftBehind { arm, .. }
             | Self::Outlived { arm, .. }
             | Self::MemoryFloor { arm, .. }
+            | Self::Crowded { arm, .. }
             | Self::LoneRun { arm, .. }
             | Self::NoFloor { arm }
             | Self::TooShort { arm, .. }

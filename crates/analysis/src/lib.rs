@@ -15,6 +15,7 @@ mod compare;
 mod compared_times;
 mod comparison;
 pub mod convert;
+mod crowding;
 pub mod distributions;
 mod disturbance;
 pub mod estimators;

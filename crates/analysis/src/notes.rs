@@ -3,6 +3,7 @@
 use crate::clocks::compares_times;
 use crate::coarse_steps::coarse_steps;
 use crate::comparison::{Comparison, Evidence, PairedDecision};
+use crate::crowding::{SHARED_MIN, crowded};
 use crate::finding::{Finding, Note};
 use crate::ledger::RecordLedger;
 use crate::neighbours::Neighbours;
@@ -11,11 +12,11 @@ use crate::sliced::notes_on_slices;
 use crate::summary::ArmSummary;
 use crate::unsteady::{notes_on_times, warmups};
 use host::priority::{NICE, REAL_TIME};
+use model::values::Order;
 use model::values::metric::Metric;
-use model::values::{Order, read_cpu_list};
 use record::ledger::{LedgerEntry, NoiseSource};
 use record::plan::Plan;
-use record::{Event, Header, Record, Survivors};
+use record::{Event, Record, Survivors};
 
 /// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;
@@ -125,28 +126,12 @@ pub(super) fn lost(ledger: &RecordLedger) -> Option<Note> {
     Some(Note { finding, weight: share })
 }
 
-/// Smallest share of the time that shows several threads on one CPU. Kernel threads take less.
-const SHARED_MIN: f64 = 0.05;
-
 /// Threads of the runs that shared the shield's CPUs. The threshold ignores single kernel threads.
 fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     let n_cpus = shielded_cpus(record)?;
     let share = total(record, Metric::PreemptedNs)? / total_ns;
     let finding = Finding::SharedCpus { share, n_cpus };
     (share >= SHARED_MIN).then_some(Note { finding, weight: share })
-}
-
-/// Runs with more threads than CPUs. The threshold ignores a process that starts another and waits for it.
-fn crowded(record: &Record) -> Option<Note> {
-    let share = total(record, Metric::CrowdedNs)? / total(record, Metric::WallNs)?;
-    let rows = &record.rows;
-    let counted = rows.measurements().filter_map(|at| rows.get(at, Metric::RunnableMax));
-    let n_threads = counted.max()?;
-    let Header { plan, facts, .. } = &record.header;
-    let allowed = || Some(read_cpu_list(facts.cpus_allowed.as_deref()?)?.len());
-    let n_cpus = plan.process.affinity.as_ref().map(Vec::len).or_else(allowed)?;
-    let finding = Finding::Crowded { share, n_threads, n_cpus };
-    (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
 }
 
 /// Number of CPUs reserved for the runs; `None` if a shield was lost or never there.
@@ -310,26 +295,6 @@ mod tests {
     use super::*;
     use crate::analyse;
     use record::fixture;
-
-    /// `sh` and its child are ready together for a moment, which is no finding.
-    #[test]
-    fn threads_beyond_the_cpus_are_a_finding_if_they_last() {
-        let found = |crowded_ns: u64| {
-            let mut record = fixture::record(&["a"]);
-            record.header.plan.process.affinity = Some(vec![2, 3]);
-            for step in 0..4 {
-                let mut row = fixture::row(step, 0, Some(step), 1_000_000);
-                row.set(Metric::RunnableMax, Some(3 + u64::from(step)));
-                row.set(Metric::CrowdedNs, Some(crowded_ns));
-                row.exit = 0;
-                record.rows.push(&row);
-            }
-            crowded(&record).map(|note| note.finding)
-        };
-        let expected = Finding::Crowded { share: 0.25, n_threads: 6, n_cpus: 2 };
-        assert_eq!(found(250_000), Some(expected));
-        assert_eq!(found(40_000), None);
-    }
 
     /// Where 0 is a failure, the user has named the other statuses.
     #[test]

@@ -82,7 +82,9 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         }
         Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
         Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
-        Finding::Crowded { share, n_threads, n_cpus } => crowded(*share, *n_threads, *n_cpus),
+        Finding::Crowded { arm, share, n_threads, n_cpus } => {
+            crowded(&command(plan, *arm), *share, *n_threads, *n_cpus)
+        }
         Finding::NiceInTerminal { .. } => NICE_IN_TERMINAL.into(),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::CoarseSteps { share, misread } => coarse_steps(*share, *misread),
@@ -247,11 +249,11 @@ fn coarse_steps(share: f64, misread: f64) -> String {
     format!("the times are read in steps of {step}, so a ratio may be off by {off}")
 }
 
-fn crowded(share: f64, n_threads: u64, n_cpus: usize) -> String {
+fn crowded(name: &str, share: f64, n_threads: u64, n_cpus: usize) -> String {
     let cpus = if n_cpus == 1 { "one CPU".into() } else { format!("{n_cpus} CPUs") };
     format!(
-        "up to {n_threads} threads of a run were ready at a time, and it may use {cpus}; for {} of the time more were \
-         ready than that",
+        "up to {n_threads} threads of a run of {name} were ready at a time, and it may use {cpus}; for {} of its time \
+         more were ready than that",
         percent(share)
     )
 }

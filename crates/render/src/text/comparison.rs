@@ -359,6 +359,11 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
             "some of the numbers are not above zero, or all are equal: no ratio with an error can be told"
                 .into()
         }
+        NoTest::TasksWaited => {
+            "a task waited for a CPU that other programs had while another of its program ran, and this may be all of \
+             the difference; use CPUs without other programs (--isolate), or a quiet machine"
+                .into()
+        }
         NoTest::MemoryFloor => {
             "the peak memory of at least one run is not above our launcher's; its own may be lower".into()
         }

@@ -1,0 +1,136 @@
+//! Programs whose tasks wait for each other, or for other programs. Clean time leaves out the time in which none of a
+//! program's tasks ran, but not the waits of one while another ran.
+
+use crate::clocks::compares_times;
+use crate::comparison::{PairedDecision, PairedTest};
+use crate::finding::{Finding, Note};
+use model::values::metric::Metric;
+use model::values::{Clock, read_cpu_list};
+use record::Record;
+
+/// Smallest share of the time that shows several tasks on one CPU. Kernel threads take less.
+pub(super) const SHARED_MIN: f64 = 0.05;
+/// Smallest share of the time that shows other programs on the CPUs.
+const OTHERS_MIN: f64 = 0.02;
+
+fn counts(record: &Record, arm: usize, metric: Metric) -> impl Iterator<Item = u64> {
+    let of_arm = record.rows.measurements().filter(move |&at| record.rows.arm(at) == arm);
+    of_arm.filter_map(move |at| record.rows.get(at, metric))
+}
+
+/// The sum of a time of an arm's runs ÷ that of their wall times. 0 if no run has it.
+fn share(record: &Record, arm: usize, metric: Metric) -> f64 {
+    let sum = |metric| counts(record, arm, metric).map(|ns| ns as f64).sum::<f64>();
+    let share = sum(metric) / sum(Metric::WallNs);
+    if share.is_finite() { share } else { 0.0 }
+}
+
+/// Number of CPUs that the runs may use.
+fn n_cpus(record: &Record) -> Option<usize> {
+    let allowed = || Some(read_cpu_list(record.header.facts.cpus_allowed.as_deref()?)?.len());
+    record.header.plan.process.affinity.as_ref().map(Vec::len).or_else(allowed)
+}
+
+/// The arm that has more tasks than CPUs for the largest part of its time. The threshold ignores a process that starts
+/// another and waits for it.
+pub(super) fn crowded(record: &Record) -> Option<Note> {
+    let arms = 0..record.header.plan.arms.len();
+    let shares = arms.map(|arm| (arm, share(record, arm, Metric::CrowdedNs)));
+    let (arm, share) = shares.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let n_threads = counts(record, arm, Metric::RunnableMax).max()?;
+    let finding = Finding::Crowded { arm, share, n_threads, n_cpus: n_cpus(record)? };
+    (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
+}
+
+/// The share of an arm's time by which waits for other programs may have made its clean time longer. Its tasks are not
+/// more than its CPUs, so they need not wait for each other.
+fn waited(record: &Record, arm: usize) -> f64 {
+    let n_tasks = counts(record, arm, Metric::RunnableMax).max();
+    let has_room = n_tasks.zip(n_cpus(record)).is_some_and(|(n, cpus)| n <= cpus as u64);
+    let stalled = share(record, arm, Metric::StalledNs);
+    let waited = share(record, arm, Metric::PreemptedNs) - stalled;
+    let is_of_others = waited >= SHARED_MIN && stalled >= OTHERS_MIN;
+    if is_of_others && has_room { waited.min(1.0) } else { 0.0 }
+}
+
+/// Whether the decision on two arms, the reference first, would be the same without such waits.
+pub(super) fn holds_without_waits(record: &Record, arms: [usize; 2], paired: &PairedTest) -> bool {
+    let plan = &record.header.plan;
+    if plan.policy.clock != Clock::Clean || !compares_times(plan) || record.slices.is_some() {
+        return true;
+    }
+    let [old, new] = arms.map(|arm| 1.0 - waited(record, arm));
+    let (ratio, same) = (paired.ratio, 1.0 + plan.policy.same_within);
+    match paired.decision {
+        PairedDecision::Different if ratio.ratio > 1.0 => ratio.lo * new > old,
+        PairedDecision::Different => ratio.hi * new < old,
+        PairedDecision::Same => new < same * old && old < same * new,
+        PairedDecision::Undecided => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use crate::comparison::NoTest;
+    use record::fixture;
+
+    /// `sh` and its child are ready together for a moment, which is no finding.
+    #[test]
+    fn threads_beyond_the_cpus_are_a_finding_if_they_last() {
+        let found = |crowded_ns: u64| {
+            let mut record = fixture::record(&["a", "b"]);
+            record.header.plan.process.affinity = Some(vec![2, 3]);
+            for step in 0..4 {
+                let mut row = fixture::row(2 * step, 1, Some(step), 1_000_000);
+                row.set(Metric::RunnableMax, Some(3 + u64::from(step)));
+                row.set(Metric::CrowdedNs, Some(crowded_ns));
+                row.exit = 0;
+                record.rows.push(&row);
+                // A long program beside it.
+                record.rows.push(&fixture::row(2 * step + 1, 0, Some(step), 90_000_000));
+            }
+            crowded(&record).map(|note| note.finding)
+        };
+        let expected = Finding::Crowded { arm: 1, share: 0.25, n_threads: 6, n_cpus: 2 };
+        assert_eq!(found(250_000), Some(expected));
+        assert_eq!(found(40_000), None);
+    }
+
+    /// Two programs of 100 and so many ms, of which the second has two tasks on two CPUs. One of them waits in a tenth of
+    /// each run, and for a time that none of them runs.
+    fn against(new_ms: u64, n_cpus: usize, stalled_ms: u64) -> Result<bool, NoTest> {
+        let mut record = fixture::record(&["a", "b"]);
+        record.header.plan.process.affinity = Some((0..n_cpus).collect());
+        for block in 0..40u32 {
+            for slot in 0..2u32 {
+                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
+                let ns = |ms: u64| Some(ms * 1_000_000);
+                let noise_ns = u64::from(step * 7919 % 13) * 10_000;
+                let clean_ms = [100, new_ms][arm as usize];
+                let wall_ns = (clean_ms + stalled_ms) * 1_000_000 + noise_ns;
+                let mut row = fixture::row(step, arm, Some(block), wall_ns);
+                row.set(Metric::RunnableMax, Some(1 + u64::from(arm)));
+                row.set(Metric::StalledNs, ns(stalled_ms));
+                row.set(Metric::PreemptedNs, ns(stalled_ms + 10 * u64::from(arm)));
+                row.exit = 0;
+                record.rows.push(&row);
+            }
+        }
+        let analysis = analyse(&record);
+        let paired = analysis.comparisons[0].evidence.test()?;
+        Ok(paired.decision == PairedDecision::Different)
+    }
+
+    #[test]
+    fn a_difference_that_may_be_waits_is_none() {
+        // 110 ms with 10 ms of waits may be 100, and 130 are more than 100.
+        assert_eq!(against(105, 2, 5), Err(NoTest::TasksWaited));
+        assert_eq!(against(130, 2, 5), Ok(true));
+        assert_eq!(against(90, 2, 5), Ok(true), "the waits made it longer, not shorter");
+        assert_eq!(against(100, 2, 5), Err(NoTest::TasksWaited), "without waits it is faster");
+        assert_eq!(against(105, 2, 0), Ok(true), "no other program ran");
+        assert_eq!(against(105, 1, 5), Ok(true), "its tasks wait for each other");
+    }
+}
