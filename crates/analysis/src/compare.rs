@@ -181,8 +181,8 @@ impl<'a> RecordLooks<'a> {
     ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
-        let step = step(self.record, [tested.reference, tested.arm]);
-        let misread = step.map_or(0.0, |step| step.misread);
+        let misread =
+            step(self.record, [tested.reference, tested.arm]).map_or(0.0, |it| it.misread);
         let interval = conclusion.interval;
         let wide = widened(interval, conclusion.last.theta, misread);
         let is_alike = conclusion.verdict == IntervalVerdict::Same || conclusion.doubt.is_some();
@@ -194,7 +194,8 @@ impl<'a> RecordLooks<'a> {
         let ratio = RatioInterval::clamped(conclusion.last.theta, wide);
         let statistic = statistic_name(conclusion.statistic());
         let net_ratio = self.net_ratio(tested, ratio, statistic);
-        let mean_ratio = RatioInterval::clamped(conclusion.mean.0, conclusion.mean.1);
+        let (mean, of_mean) = conclusion.mean;
+        let mean_ratio = RatioInterval::clamped(mean, widened(of_mean, mean, misread));
         let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
         let n_pairs = conclusion.n_pairs - conclusion.n_warmup;
         let shape = Some(conclusion.shape).filter(|shape| is_uneven(shape, margin));

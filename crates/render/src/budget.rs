@@ -3,7 +3,7 @@
 use crate::remedies::Audience;
 use crate::uncertain;
 use crate::units::counted;
-use analysis::{DecisionEstimate, PairedTest};
+use analysis::{DecisionEstimate, PairedTest, SameDoubt};
 use record::plan::counting::AGREEING_RUNS;
 use record::plan::suite::SUSPECT_PARTS;
 use record::plan::{BlockRule, Plan};
@@ -134,6 +134,9 @@ pub(crate) fn to_decide(paired: &PairedTest, plan: &Plan) -> String {
             "the times changed during these {} blocks, so no number that would decide can be forecast",
             paired.n_pairs
         ),
+        None if paired.doubt == Some(SameDoubt::CoarseSteps) => {
+            "only finer steps of the times would decide".into()
+        }
         None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
     }
 }

@@ -54,6 +54,10 @@ pub(super) fn edge(
 ) -> f64 {
     while (outer - inner).abs() > tolerance {
         let middle = (inner + outer) / 2.0;
+        // The tolerance of data without scatter is less than a double can tell.
+        if middle == inner || middle == outer {
+            break;
+        }
         if inside(middle) {
             inner = middle;
         } else {
@@ -61,4 +65,16 @@ pub(super) fn edge(
         }
     }
     inner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_data_without_scatter_ends_at_its_center() {
+        let center = (29.0f64 / 28.0).ln();
+        let found = interval(center, 0.0, false, 0.0, |theta| (theta - center).abs() < 1e-17);
+        assert_eq!(found, Interval { lo: center, hi: center });
+    }
 }

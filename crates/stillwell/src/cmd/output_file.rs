@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,7 +62,8 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
     ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
-    ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
+    let is_directory = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+    ensure!(!is_directory, "{option} {shown}: it is a directory");
     let cannot_write = || format!("{option} {shown}: cannot write");
     match target_of(path) {
         Target::Stdout | Target::Stderr => {}
