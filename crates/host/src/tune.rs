@@ -92,8 +92,7 @@ pub fn apply(
     time_s: i64,
 ) -> Result<Tuned> {
     let mut store = Store::open(host)?;
-    let is_stale = !store.journal.begun.is_empty() && store.journal.is_stale();
-    let earlier = is_stale.then(|| restore(host, &mut store));
+    let earlier = store.journal.is_stale().then(|| restore(host, &mut store));
     let change = |store: &mut Store| {
         store.begin(host, false, asking_user(), time_s)?;
         let planned = plan(&Machine::new(host, bench), knobs);

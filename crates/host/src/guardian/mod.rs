@@ -166,7 +166,7 @@ fn begin(
     let mut store = Store::open(host).map_err(unchanged)?;
     let mut notes = Vec::new();
     let mut is_shared = false;
-    if !store.journal.begun.is_empty() && store.journal.is_stale() {
+    if store.journal.is_stale() {
         let restored = restore(host, &mut store);
         if !restored.is_complete() {
             let error = anyhow!("what an earlier stillwell has left comes first");

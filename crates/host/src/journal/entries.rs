@@ -111,10 +111,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Whether the owner died before it restored its changes. The caller must hold the lock: a session that tunes only
+    /// Whether an owner died before it restored its changes. The caller must hold the lock: a session that tunes only
     /// for a benchmark holds it until its end.
     pub fn is_stale(&self) -> bool {
-        !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped) || self.only_waits()
+        let is_left = |last: &Begin| !self.is_done || last.scoped || self.only_waits();
+        self.begun.last().is_some_and(is_left)
     }
 
     /// Whether everything that is left waits for offline CPUs.

@@ -28,8 +28,7 @@ pub fn on(host: &Host, request: &ShieldRequest, time_s: i64) -> Result<ShieldOn>
     let placement = place(host, request.cpus.as_deref(), &request.hidden_siblings);
     let placement = placement.map_err(|why| anyhow!(why))?;
     let mut store = Store::open(host)?;
-    let is_stale = !store.journal.begun.is_empty() && store.journal.is_stale();
-    let earlier = is_stale.then(|| restore(host, &mut store));
+    let earlier = store.journal.is_stale().then(|| restore(host, &mut store));
     if let Some(raised) = &store.journal.shield {
         bail!(
             "there is a shield of {} already; run `stillwell shield off` first",
