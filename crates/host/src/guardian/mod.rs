@@ -189,10 +189,7 @@ fn begin(
         }
     }
     let wanted = choose(host, &request, is_shared).map_err(unchanged)?;
-    let extent = match is_shared {
-        true => Extent::Shield(wanted.knobs.iter().map(|knob| knob.name.to_owned()).collect()),
-        false => Extent::All,
-    };
+    let extent = if is_shared { Extent::Shield(Vec::new()) } else { Extent::All };
     match change(host, &mut store, &request, wanted, notes) {
         Ok((_latency, raised, answer)) => {
             Ok((GuardianState { store, _latency, extent, raised }, answer))
@@ -231,7 +228,9 @@ fn choose(host: &Host, request: &GuardianRequest, is_shared: bool) -> Result<Wan
         _ => None,
     };
     let bench = bench_cpus(host, shielded.or(request.cpus.as_deref()))?;
-    Ok(Wanted { knobs: wanted_knobs(request, is_shared)?, bench, placement })
+    // A session that has tuned the machine for longer keeps its knobs.
+    let knobs = if is_shared { Vec::new() } else { wanted_knobs(request)? };
+    Ok(Wanted { knobs, bench, placement })
 }
 
 /// Turns the knobs and makes the shield. Errors: the journal cannot be written, or a part of a shield cannot be taken
@@ -261,17 +260,15 @@ fn change(
     Ok((latency, raised, Answer::Turned { n_set, notes, isolation }))
 }
 
-/// The knobs of `--tune` and of a shield. If another session has tuned the machine for longer, the shield's knobs are
-/// left to it.
-fn wanted_knobs(request: &GuardianRequest, is_shared: bool) -> Result<Vec<&'static Knob>> {
-    let asked = match (request.tunes || request.isolate.is_none(), &request.knobs) {
-        (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!(why))?,
-        (false, _) => Vec::new(),
+/// The knobs of `--tune` and of a shield.
+fn wanted_knobs(request: &GuardianRequest) -> Result<Vec<&'static Knob>> {
+    let asked = match request.tunes || request.isolate.is_none() {
+        true => tune::select(request.knobs.as_deref(), &[]).map_err(|why| anyhow!(why))?,
+        false => Vec::new(),
     };
-    let of_shield = request.isolate.is_some() && !is_shared;
     let is_wanted = |knob: &&'static Knob| {
         asked.iter().any(|asked| asked.name == knob.name)
-            || (of_shield && shield::KNOBS.contains(&knob.name))
+            || (request.isolate.is_some() && shield::KNOBS.contains(&knob.name))
     };
     Ok(knobs().filter(is_wanted).collect())
 }
