@@ -1,7 +1,7 @@
 //! The front end's side of the guardian: starts it with root rights, sends requests and ends it.
 #![expect(clippy::disallowed_methods, reason = "this module starts the guardian")]
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::fs::{Mode, OFlags, open};
 
 use crate::Host;
-use crate::guardian::{Answer, GuardianOrder, GuardianRequest};
+use crate::guardian::{Answer, GuardianOrder, GuardianRequest, send};
 use crate::processes::Process;
 use crate::restore::Aftermath;
 use crate::shield::Isolation;
@@ -66,9 +66,7 @@ impl Guardian {
         let reader = BufReader::new(socket.try_clone()?);
         let mut guardian =
             Self { child, socket, reader, n_set: 0, notes: Vec::new(), isolation: None };
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        guardian.socket.write_all(&line).ok();
+        send(&mut guardian.socket, request);
         match guardian.receive()? {
             Answer::Turned { n_set, notes, isolation } => {
                 (guardian.n_set, guardian.notes) = (n_set, notes);
@@ -98,9 +96,7 @@ impl Guardian {
     /// Makes the guardian move one of our processes into the shield. Errors: the guardian cannot move it, with the
     /// reason.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
-        let mut line = serde_json::to_vec(&GuardianOrder::Enter(i32::try_from(pid)?))?;
-        line.push(b'\n');
-        self.socket.write_all(&line).ok();
+        send(&mut self.socket, &GuardianOrder::Enter(i32::try_from(pid)?));
         match self.receive()? {
             Answer::Entered => Ok(()),
             Answer::Refused(why) => bail!("{why}"),

@@ -93,11 +93,11 @@ pub(super) fn attend(host: &Host, mut socket: UnixStream) -> Result<u8> {
     let mut reader = BufReader::new(socket.try_clone()?);
     let mut held = match begin(host, &mut reader) {
         Ok((held, answer)) => {
-            answer_with(&mut socket, &answer);
+            send(&mut socket, &answer);
             held
         }
         Err((error, aftermath)) => {
-            answer_with(&mut socket, &Answer::Failed { why: in_words(&error), aftermath });
+            send(&mut socket, &Answer::Failed { why: in_words(&error), aftermath });
             return Ok(exit_code::ERROR);
         }
     };
@@ -107,7 +107,7 @@ pub(super) fn attend(host: &Host, mut socket: UnixStream) -> Result<u8> {
             Ok(GuardianOrder::Enter(pid)) => enter(host, &held, &socket, pid),
             Err(error) => Err(reason(error)),
         };
-        answer_with(&mut socket, &answer.map_or_else(Answer::Refused, |()| Answer::Entered));
+        send(&mut socket, &answer.map_or_else(Answer::Refused, |()| Answer::Entered));
         line.clear();
     }
     let restored = put_back(host, &mut held.store, &held.extent);
@@ -119,7 +119,7 @@ pub(super) fn attend(host: &Host, mut socket: UnixStream) -> Result<u8> {
         )
     }));
     let is_over = restored.is_over();
-    answer_with(&mut socket, &Answer::Restored { notes, left: restored.failed });
+    send(&mut socket, &Answer::Restored { notes, left: restored.failed });
     Ok(if is_over { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
@@ -148,9 +148,10 @@ fn may_move(uid: u32, status: &str) -> bool {
     uid == 0 || owner == Some(uid)
 }
 
-/// Sends an answer. It ignores errors, because the guardian outlives its front end on purpose.
-fn answer_with(socket: &mut UnixStream, answer: &Answer) {
-    if let Ok(mut line) = serde_json::to_vec(answer) {
+/// Sends a line. It ignores errors: the guardian outlives its front end on purpose, and the front end notices a guardian
+/// that has ended when no answer comes.
+fn send(socket: &mut UnixStream, message: &impl Serialize) {
+    if let Ok(mut line) = serde_json::to_vec(message) {
         line.push(b'\n');
         socket.write_all(&line).ok();
     }
