@@ -111,31 +111,29 @@ pub fn undo(host: &Host, store: &mut Store, extent: &Extent) -> Aftermath {
 
 /// Puts back a part of the changes. Removes the journal if nothing is left in it.
 pub(super) fn put_back(host: &Host, store: &mut Store, extent: &Extent) -> Restoration {
-    let is_wanted = |item: &Item| match extent {
-        Extent::All => true,
-        Extent::Shield(knobs) => knobs.iter().any(|name| name == item.knob.name),
-        Extent::Nothing => false,
-    };
     let mut result = Restoration::default();
-    if matches!(extent, Extent::Nothing) {
-        return result;
-    }
+    let of_shield = match extent {
+        Extent::All => None,
+        Extent::Shield(knobs) => Some(knobs),
+        Extent::Nothing => return result,
+    };
+    let is_wanted =
+        |item: &Item| of_shield.is_none_or(|knobs| knobs.iter().any(|name| name == item.knob.name));
     lower_shield(host, store, &mut result);
     let items = store.journal.items.iter().filter(|item| is_wanted(item)).cloned().collect();
     let (paths, unread) = host.watched(|| restore_items(host, store, items, &mut result));
     result.failed.extend(unread);
     let is_whole = paths.len() == store.journal.items.len();
     let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
-    if result.is_complete() {
-        let is_over = is_whole && result.waiting.is_empty();
-        if !is_over {
-            store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
-            store.waiting(waiting);
-            if matches!(extent, Extent::Shield(_)) {
-                store.resume();
-            }
-        } else if let Err(error) = store.remove() {
+    if is_whole && result.is_over() {
+        if let Err(error) = store.remove() {
             result.failed.push(("run/stillwell/journal".into(), in_words(&error)));
+        }
+    } else if result.is_complete() {
+        store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
+        store.waiting(waiting);
+        if of_shield.is_some() {
+            store.resume();
         }
     } else {
         store.waiting(waiting.clone());
