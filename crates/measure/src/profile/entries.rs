@@ -79,25 +79,20 @@ pub struct SampledRun {
 /// cannot be read, or is no list of entries.
 pub fn next_run(from: &mut impl Read) -> io::Result<Option<SampledRun>> {
     let mut run = SampledRun::default();
-    let mut records: Vec<(u64, TaskRecord)> = Vec::new();
     while let Some((kind, misc, body)) = next_entry(from)? {
         match kind {
-            RUN_BEGINS => {
-                run = begun(&body).ok_or_else(damaged)?;
-                records.clear();
-            }
+            RUN_BEGINS => run = begun(&body).ok_or_else(damaged)?,
             RUN_ENDS => {
                 run.n_lost = long(&body, 0).ok_or_else(damaged)?;
                 run.sees_waits = long(&body, 8).ok_or_else(damaged)? != 0;
                 run.n_uncounted = long(&body, 16).ok_or_else(damaged)?;
                 run.n_huge_pages = long(&body, 24).filter(|&n| n != u64::MAX);
                 // Each CPU has its own buffer. A stable sort keeps the order of simultaneous records.
-                records.sort_by_key(|(time_ns, _)| *time_ns);
-                run.records = records;
+                run.records.sort_by_key(|(time_ns, _)| *time_ns);
                 return Ok(Some(run));
             }
             RUN_COMPILED => run.compiled.push(compiled(&body).ok_or_else(damaged)?),
-            _ => records.extend(timed_record(kind, misc, &body)),
+            _ => run.records.extend(timed_record(kind, misc, &body)),
         }
     }
     Ok(None)
