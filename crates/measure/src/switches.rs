@@ -126,19 +126,25 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
 /// Wakes of the tasks that are younger than this process. Once the numbers of tasks wrap around, the runs' wakes are
 /// missing.
 fn open_wakes(cpu: usize, wake: WakeTracepoint) -> io::Result<Sampler> {
-    let mut builder = Builder::new(Tracepoint::with_id(wake.id));
-    builder
-        .any_pid()
-        .one_cpu(cpu)
-        .enabled(false)
-        .include_kernel()
-        .sample_period(1)
-        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
-        .clockid(Clock::MONOTONIC);
+    let mut builder = tracepoint(wake.id, cpu);
+    builder.enabled(false).sample(SampleFlag::TID);
     let mut counter = builder.build()?;
     sys::filter_tracepoint(&counter, &format!("pid > {}", std::process::id()))?;
     counter.enable()?;
     counter.sampled(RING_BYTES)
+}
+
+/// A tracepoint of a whole CPU, with the time and the data of each event.
+pub fn tracepoint(id: u64, cpu: usize) -> Builder<'static> {
+    let mut builder = Builder::new(Tracepoint::with_id(id));
+    builder
+        .any_pid()
+        .one_cpu(cpu)
+        .include_kernel()
+        .sample_period(1)
+        .sample(SampleFlag::TIME | SampleFlag::RAW)
+        .clockid(Clock::MONOTONIC);
+    builder
 }
 
 /// An event that counts nothing and writes a record at every switch, for [`switch`] to read. It excludes the kernel, so

@@ -1,8 +1,7 @@
 //! Traces the CPUs of the loops. A loop's own context switches need no rights; all switches and interrupts of a CPU
 //! need CAP_PERFMON.
 
-use perf_event::events::Tracepoint;
-use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use perf_event::{Builder, Counter, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::fields::{long, n_lost, word};
@@ -179,15 +178,8 @@ fn open_switches(thread: i32) -> std::io::Result<Sampler> {
 
 pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Sampler, Vec<Counter>)> {
     let builder = |id: u64| {
-        let mut builder = Builder::new(Tracepoint::with_id(id));
-        builder
-            .any_pid()
-            .one_cpu(cpu)
-            .enabled(true)
-            .include_kernel()
-            .sample_period(1)
-            .sample(SampleFlag::TIME | SampleFlag::RAW)
-            .clockid(Clock::MONOTONIC);
+        let mut builder = switches::tracepoint(id, cpu);
+        builder.enabled(true);
         builder
     };
     let (first, rest) = ids.split_first().ok_or(std::io::ErrorKind::NotFound)?;
