@@ -35,15 +35,13 @@ impl Host {
     /// The answer of systemctl. Its exit code is no error: `is-active` has one for each state.
     fn try_ask_systemd(&self, arguments: &[&str]) -> io::Result<String> {
         #[cfg(test)]
-        if self.root != std::path::Path::new("/") {
+        if !self.is_this_machine() {
             // The text format of a machine ends a path at an equals sign.
             let words = arguments.join(" ").replace('=', ":");
             return self.try_read(format!("fake/systemctl/{words}").as_ref(), READ_BYTES_MAX);
         }
         // See sd_booted(3).
-        if self.root != std::path::Path::new("/")
-            || !self.try_exists("run/systemd/system".as_ref())?
-        {
+        if !self.is_this_machine() || !self.try_exists("run/systemd/system".as_ref())? {
             return Err(io::Error::other("systemd does not run this machine"));
         }
         let mut command = system_command("systemctl");
@@ -73,7 +71,7 @@ impl Host {
 
     pub(crate) fn switch(&self, unit: &str, value: &str) -> io::Result<()> {
         let verb = if value == "active" { "start" } else { "stop" };
-        if self.root != std::path::Path::new("/") {
+        if !self.is_this_machine() {
             return Err(io::Error::other("services belong to the machine that is running"));
         }
         let mut command = system_command("systemctl");
