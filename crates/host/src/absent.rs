@@ -17,11 +17,9 @@ pub struct Waiting {
 
 /// The offline CPU of a file that vanishes with its CPU.
 pub(super) fn waiting_for(host: &Host, path: &str) -> Option<Waiting> {
-    let patterns =
-        [("sys/devices/system/cpu/cpu", '/'), ("sys/devices/system/cpu/cpufreq/policy", '/')];
-    let number = patterns.iter().find_map(|(before, after)| {
-        path.strip_prefix(before)?.split(*after).next()?.parse::<usize>().ok()
-    })?;
+    let starts = ["sys/devices/system/cpu/cpu", "sys/devices/system/cpu/cpufreq/policy"];
+    let number = |start: &str| path.strip_prefix(start)?.split('/').next()?.parse::<usize>().ok();
+    let number = starts.into_iter().find_map(number)?;
     let present = host.read_cpus(format!("{CPU}/present")).unwrap_or_default();
     let is_there = present.contains(&number) || host.exists(format!("{CPU}/cpu{number}"));
     (is_there && !host.online_cpus().contains(&number))
