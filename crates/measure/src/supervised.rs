@@ -10,6 +10,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -164,10 +165,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 
 /// Waits until a descriptor is ready, or for the time limit.
 pub fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
-    let limit = Timespec {
-        tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,
-        tv_nsec: i64::try_from(limit_ns % 1_000_000_000)?,
-    };
+    let limit = Timespec::try_from(Duration::from_nanos(limit_ns))?;
     match poll(fds, Some(&limit)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error).context("cannot wait"),
