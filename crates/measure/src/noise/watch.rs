@@ -13,7 +13,6 @@ use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 use host::{self, Gap, Host};
 use model::prose::prose;
-use record::ledger::Ledger;
 
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
@@ -78,10 +77,8 @@ pub fn watch(
             combine(&CpuMeasurements { watched, seen, counted }, is_virtual)
         })
         .collect();
-    let sum = |sum: Option<Ledger>, ledger: &Ledger| {
-        Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
-    };
-    let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
+    let ledgers = cpus.iter().map(|cpu| cpu.ledger.clone());
+    let total = ledgers.reduce(|sum, ledger| sum.plus(&ledger)).unwrap_or_default();
     let report = NoiseReport {
         clock: ClockReport {
             clock,
