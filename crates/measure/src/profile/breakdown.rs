@@ -11,10 +11,8 @@ use stats::max_t::{JointIntervals, PairedDifferences};
 use crate::profile::columns::{ArmColumn, BlockRuns, TimeOf, estimates, sampled_ns};
 use crate::profile::matching::{Guess, matched};
 use crate::profile::saved::{FunctionOrigin, Profile, ProfiledRun};
-use crate::profile::tallies::{Tally, tallies};
+use crate::profile::tallies::{N_LABELINGS, Tally, tallies};
 
-/// Re-labellings of the test, and signs of the intervals.
-const N_LABELINGS: usize = 9999;
 /// Fewest blocks: with fewer, the smallest p-value is above the usual error rate of 1 %.
 pub const BLOCKS_MIN: usize = 8;
 /// Fewest blocks with samples and without, for an estimate of the cost.

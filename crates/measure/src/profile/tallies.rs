@@ -10,7 +10,7 @@ use stats::max_t::PairedDifferences;
 use crate::profile::columns::{ArmColumn, BlockRuns, SAMPLES_MIN, estimates};
 
 /// Re-labellings of the test, and signs of the intervals.
-const N_LABELINGS: usize = 9999;
+pub const N_LABELINGS: usize = 9999;
 /// Smallest change that is listed, as a share of all events of its kind.
 const SHARE_MIN: f64 = 0.01;
 
