@@ -115,15 +115,11 @@ impl<'a> Membership<'a> {
     /// Parses lines like `4:cpu,cpuacct:/path` (version 1) and `0::/path` (version 2). A controller is in one hierarchy
     /// only: version 2, if no line of version 1 has it.
     fn find(text: &'a str, controller: &str) -> Option<Self> {
-        let lines = text.lines().filter_map(|line| {
-            let (_, rest) = line.split_once(':')?;
-            rest.split_once(':')
-        });
+        let mut lines = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         let version_1 = lines
             .clone()
             .find(|(controllers, _)| controllers.split(',').any(|name| name == controller))
             .map(|(_, path)| Self { version: 1, path });
-        let mut lines = lines;
         version_1.or_else(|| {
             let (_, path) = lines.find(|(controllers, _)| controllers.is_empty())?;
             Some(Self { version: 2, path })
