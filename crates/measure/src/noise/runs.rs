@@ -3,14 +3,12 @@
 
 use perf_event::{Counter, Sampler};
 
-use crate::fields::n_lost;
 use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
-    find_points, open_points, raise_limit_of_files, refused_points, sample,
+    drain_points, find_points, open_points, raise_limit_of_files, refused_points,
 };
-use crate::switches::{RECORD_LOST, RECORD_SAMPLE};
 use host::{Gap, Host};
 use record::ledger::LedgerEntry;
 
@@ -45,20 +43,11 @@ impl RunTracer {
     pub fn losses_by_run(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
         let mut events = Vec::new();
         for (cpu, ring, _) in &mut self.rings {
-            while let Some(record) = ring.next_record() {
-                let body = record.to_contiguous();
-                match record.ty() {
-                    RECORD_SAMPLE => {
-                        let found = sample(&body).and_then(|(time_ns, raw)| {
-                            let kind = self.points.run_event_kind(raw, &mut self.names)?;
-                            Some(RunEvent { time_ns, cpu: *cpu, kind })
-                        });
-                        events.extend(found);
-                    }
-                    RECORD_LOST => self.names.n_lost += n_lost(&body),
-                    _ => {}
-                }
-            }
+            let n_lost = drain_points(ring, |time_ns, raw| {
+                let kind = self.points.run_event_kind(raw, &mut self.names);
+                events.extend(kind.map(|kind| RunEvent { time_ns, cpu: *cpu, kind }));
+            });
+            self.names.n_lost += n_lost;
         }
         events.sort_by_key(|event| event.time_ns);
         let segments = losses(&events, self.root);

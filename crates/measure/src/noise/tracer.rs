@@ -88,7 +88,11 @@ impl Tracer {
             of_cpu.drain_switches();
             if let (Some(ring), Some(points)) = (&mut of_cpu.points, &self.points) {
                 let trace = of_cpu.seen.points.get_or_insert_default();
-                drain_points(ring, points, of_cpu.thread, trace);
+                let n_lost = drain_points(ring, |time_ns, raw| {
+                    let kind = points.event_kind(raw, of_cpu.thread, trace);
+                    trace.events.extend(kind.map(|kind| CpuEvent { time_ns, kind }));
+                });
+                trace.n_lost += n_lost;
             }
         }
     }
@@ -216,24 +220,26 @@ impl CpuBuffers {
     }
 }
 
-fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace) {
+/// Passes on the time and the data of each event of [`open_points`]. Returns the number of lost ones.
+pub(super) fn drain_points(ring: &mut Sampler, mut each: impl FnMut(u64, &[u8])) -> u64 {
+    let mut n_all_lost = 0;
     while let Some(record) = ring.next_record() {
         let body = record.to_contiguous();
         match record.ty() {
             RECORD_SAMPLE => {
                 if let Some((time_ns, raw)) = sample(&body) {
-                    let kind = points.event_kind(raw, own, trace);
-                    trace.events.extend(kind.map(|kind| CpuEvent { time_ns, kind }));
+                    each(time_ns, raw);
                 }
             }
-            RECORD_LOST => trace.n_lost += n_lost(&body),
+            RECORD_LOST => n_all_lost += n_lost(&body),
             _ => {}
         }
     }
+    n_all_lost
 }
 
 /// The body of a sample with TIME and RAW: time (u64), size (u32), that many bytes.
-pub(super) fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
+fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
     let n_bytes = word(body, 8)? as usize;
     Some((long(body, 0)?, body.get(12..12 + n_bytes)?))
 }
