@@ -83,7 +83,8 @@ pub use scratch::ScratchDirectory;
 pub use services::started_by;
 pub use topology::{MemoryNode, cores, cores_first, memory_nodes};
 pub use tracepoints::{
-    EVENT_FOLDERS, EventFormat, system_call_tracepoint, wake_tracepoint, with_tracefs,
+    EVENT_FOLDERS, EventFormat, WakeTracepoint, system_call_tracepoint, wake_tracepoint,
+    with_tracefs,
 };
 pub use user_files::{UserDirectory, open_regular};
 pub use value_format::parse_cpu_mask;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Host, sys};
 
 /// Folders of events, where tracefs may be mounted.
@@ -36,10 +38,17 @@ impl EventFormat {
     }
 }
 
-/// The event at which a task becomes ready: its number, and the offset of the task's number.
-pub fn wake_tracepoint(host: &Host) -> Option<(u64, usize)> {
+/// The tracepoint at which a task becomes ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeTracepoint {
+    pub id: u64,
+    /// Offset of the task's number in the data.
+    pub thread_at: usize,
+}
+
+pub fn wake_tracepoint(host: &Host) -> Option<WakeTracepoint> {
     let format = event_format(host, "sched/sched_waking")?;
-    Some((format.id()?, format.offset("pid")?))
+    Some(WakeTracepoint { id: format.id()?, thread_at: format.offset("pid")? })
 }
 
 /// Number of the event at the start of each system call.

@@ -18,7 +18,7 @@ use crate::survivors::add_survivors;
 use crate::value::as_user;
 use crate::wire::{
     Batch, BatchStop, Command, Job, LauncherReport, LauncherSettings, RowDestination,
-    SamplingSettings, WakeTracepoint,
+    SamplingSettings,
 };
 use crate::{Hook, MeasurementFailure, Outcome, RowPlace, Runner};
 use host::sys::User;
@@ -79,7 +79,7 @@ impl<'a> ExecRunner<'a> {
             evidence: plan.evidence,
             has_valgrind: plan.valgrind().is_some(),
             tree_memory: plan.needs_tree_memory(),
-            wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
+            wake,
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
             copies: plan.copies.as_ref().map_or_else(Vec::new, Copies::cpus_of_each),

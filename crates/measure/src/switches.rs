@@ -11,8 +11,7 @@ use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 use crate::fields::{long, word};
 use crate::stalls::{TaskEvent, TaskEventKind, TaskTotals, TracedRun, add_up};
-use crate::wire::WakeTracepoint;
-use host::sys;
+use host::{WakeTracepoint, sys};
 
 /// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 pairs of switches.
 const RING_BYTES: usize = 64 << 10;

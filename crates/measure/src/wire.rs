@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::valgrind::{CountTask, Uncounted};
 use crate::value::ValueTask;
-use host::Gap;
 use host::sys::{Stage, User};
+use host::{Gap, WakeTracepoint};
 use model::values::metric::Metric;
 use model::values::{MemoryPolicy, Sched};
 use record::Survivors;
@@ -69,14 +69,6 @@ pub struct SamplingSettings {
     pub seed: u64,
     /// Number of the system call tracepoint; `None` if unknown.
     pub system_calls: Option<u64>,
-}
-
-/// The tracepoint at which a task becomes ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WakeTracepoint {
-    pub id: u64,
-    /// Offset of the task's number in the data.
-    pub thread_at: usize,
 }
 
 /// The record that the launcher appends rows to.
