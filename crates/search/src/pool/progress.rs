@@ -72,7 +72,7 @@ pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Res
         let job = queued.and_then(|queued| queued.get(&manifest.job_of(task)));
         match job {
             _ if done.contains(&task) => TaskState::Done,
-            Some(job) if job.is_running() => TaskState::Running,
+            Some(job) if job.is_running => TaskState::Running,
             Some(_) => TaskState::Queued,
             None if failed.contains_key(&task) => TaskState::Failed,
             None => TaskState::Missing,
@@ -80,7 +80,7 @@ pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Res
     };
     let tasks: Vec<TaskState> = (0..manifest.tasks.len()).map(state).collect();
     let mut reasons = BTreeMap::new();
-    for job in queued.into_iter().flatten().map(|(_, job)| job).filter(|job| !job.is_running()) {
+    for job in queued.into_iter().flatten().map(|(_, job)| job).filter(|job| !job.is_running) {
         *reasons.entry(job.reason.clone()).or_default() += 1;
     }
     let failure = failed.iter().find(|(task, _)| tasks.get(**task) == Some(&TaskState::Failed));

@@ -17,16 +17,8 @@ const ARRAY_MAX: usize = 1001;
 pub struct QueuedJob {
     /// Number of the job's array in the queue.
     pub id: String,
-    /// State, as squeue prints it: RUNNING, PENDING, …
-    pub state: String,
-    pub node: String,
+    pub is_running: bool,
     pub reason: String,
-}
-
-impl QueuedJob {
-    pub fn is_running(&self) -> bool {
-        matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
-    }
 }
 
 /// Executes a program of Slurm and returns its output. Errors: the program does not exist, or it failed. The message
@@ -92,7 +84,7 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
         let (job, queued) = parse_job(line.trim())
             .with_context(|| format!("squeue wrote {line:?}, which is no line of a job"))?;
         // If the user submitted a job twice, the running one counts.
-        let is_better = |known: &QueuedJob| queued.is_running() && !known.is_running();
+        let is_better = |known: &QueuedJob| queued.is_running && !known.is_running;
         if jobs.get(&job).is_none_or(is_better) {
             jobs.insert(job, queued);
         }
@@ -102,11 +94,12 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
 
 fn parse_job(line: &str) -> Option<(usize, QueuedJob)> {
     let fields: Vec<&str> = line.splitn(6, '|').collect();
-    let [name, id, index, state, node, reason] = fields[..] else { return None };
+    let [name, id, index, state, _node, reason] = fields[..] else { return None };
     let offset: usize = name.rsplit_once('-')?.1.parse().ok()?;
     let index: usize = index.parse().ok()?;
-    let [id, state, node, reason] = [id, state, node, reason].map(str::to_owned);
-    Some((offset + index, QueuedJob { id, state, node, reason }))
+    let is_running = matches!(state, "RUNNING" | "COMPLETING" | "CONFIGURING");
+    let [id, reason] = [id, reason].map(str::to_owned);
+    Some((offset + index, QueuedJob { id, is_running, reason }))
 }
 
 /// Cancels all jobs of a pool and returns their number. Errors: the pool does not use Slurm, or Slurm does not answer.
@@ -141,7 +134,7 @@ mod tests {
                     stillwell-ab-0|14|3|PENDING||Resources\n";
         let found = parse_queue(text).unwrap();
         let shown: Vec<_> =
-            found.iter().map(|(job, it)| (*job, &it.id[..], it.is_running())).collect();
+            found.iter().map(|(job, it)| (*job, &it.id[..], it.is_running)).collect();
         assert_eq!(shown, [(3, "12", true), (1001, "13", false)]);
         assert_eq!(found[&1001].reason, "BeginTime");
         assert!(parse_queue("slurm_load_jobs error: what\n").is_err());
