@@ -50,19 +50,17 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Option<usize>> {
         let log = pool.part().join(format!("{name}{LOG_SUFFIX}"));
         let mut is_interrupted = false;
         let ended = measure(pool, task, &part, out, &interrupt, &mut is_interrupted);
-        let ended = ended.and_then(|status| finish(pool, task, &part, status));
-        if let Err(error) = ended {
-            if is_interrupted {
-                std::fs::remove_file(&part).ok();
-                std::fs::remove_file(&log).ok();
-                return Ok(None);
-            }
+        let failure = ended.and_then(|status| finish(pool, task, &part, status)).err();
+        if let Some(error) = failure.as_ref().filter(|_| !is_interrupted) {
             n_failed += 1;
-            keep_failure(pool, &name, &log, &error);
+            keep_failure(pool, &name, &log, error);
         }
         // A partial record is of no use, and may not exist.
         std::fs::remove_file(&part).ok();
         std::fs::remove_file(&log).ok();
+        if failure.is_some() && is_interrupted {
+            return Ok(None);
+        }
     }
     Ok(Some(n_failed))
 }
