@@ -10,7 +10,7 @@ use crate::ratios::{percent_ends, ratio_and_interval};
 use crate::units::{counted, short_time};
 use analysis::RatioInterval;
 use record::plan::Plan;
-use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceStep};
+use search::race::{ArmStanding, FinalStanding, LogRatio, Race, RaceOutcome, RaceRound};
 
 /// Columns of a name in a sentence, and of a reason.
 const NAME: usize = 40;
@@ -55,7 +55,7 @@ pub fn beginning(
 /// The lines about a finished round.
 pub fn round(
     race: &Race,
-    step: &RaceStep,
+    round: &RaceRound,
     failed: &[(usize, String)],
     counts: bool,
     labels: &[String],
@@ -68,19 +68,15 @@ pub fn round(
     if !counts {
         return out;
     }
-    let (kind, arms, n_blocks) = match step {
-        RaceStep::Select { arms, n_blocks } => ("select ", arms, n_blocks),
-        RaceStep::Confirm { arms, n_blocks } => ("confirm", arms, n_blocks),
-        RaceStep::Done => return out,
-    };
-    let n_arms = counted(arms.len(), "command");
-    let n_blocks = counted(*n_blocks, "block");
+    let kind = if round.is_confirmation { "confirm" } else { "select " };
+    let n_arms = counted(round.arms.len(), "command");
+    let n_blocks = counted(round.n_blocks, "block");
     write!(out, "{kind}  {n_arms:>12}  {n_blocks:>10}").ok();
     let leader = race.leader().map(|arm| format!("; {} leads", name(&labels[arm])));
-    let left = match (step, race.n_open()) {
-        (RaceStep::Confirm { .. }, Some(0)) => "; nothing is open".into(),
-        (RaceStep::Confirm { .. }, Some(n)) => format!("; {n} may be better"),
-        _ => leader.unwrap_or_default(),
+    let left = match race.n_open().filter(|_| round.is_confirmation) {
+        Some(0) => "; nothing is open".into(),
+        Some(n) => format!("; {n} may be better"),
+        None => leader.unwrap_or_default(),
     };
     writeln!(out, "  after {:>7}{left}", short_time(race.spent_s() * 1e9)).ok();
     out

@@ -13,14 +13,12 @@ const ROUND_BLOCKS_MAX: usize = 512;
 /// Blocks after which one of the last two leads, however near they are. The confirmation can change that.
 const LAST_TWO_BLOCKS: usize = 45;
 
+/// A round of the selection, or a stage of the confirmation, whose first arm is the likely winner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RaceStep {
-    /// A round of the selection.
-    Select { arms: Vec<usize>, n_blocks: usize },
-    /// A stage of confirmation; the first arm is the likely winner.
-    Confirm { arms: Vec<usize>, n_blocks: usize },
-    /// Nothing more to measure.
-    Done,
+pub struct RaceRound {
+    pub is_confirmation: bool,
+    pub arms: Vec<usize>,
+    pub n_blocks: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -67,7 +65,8 @@ impl Race {
         }
     }
 
-    pub fn next_step(&self) -> RaceStep {
+    /// What is measured next; `None` at the end.
+    pub fn next_round(&self) -> Option<RaceRound> {
         let reference = self.rules.reference;
         let with_reference = |mut arms: Vec<usize>| {
             if !arms.contains(&reference) {
@@ -77,17 +76,17 @@ impl Race {
         };
         let Some(confirmation) = &self.confirmation else {
             let arms = with_reference(self.alive.clone());
-            let n_blocks = ROUND_BLOCKS << self.rounds.len().min(16);
-            return RaceStep::Select { arms, n_blocks: n_blocks.min(ROUND_BLOCKS_MAX) };
+            let n_blocks = (ROUND_BLOCKS << self.rounds.len().min(16)).min(ROUND_BLOCKS_MAX);
+            return Some(RaceRound { is_confirmation: false, arms, n_blocks });
         };
         let is_lost = confirmation.better(&self.rounds).is_some();
         if self.is_out_of_time || confirmation.open().is_empty() || is_lost {
-            return RaceStep::Done;
+            return None;
         }
         let n_blocks = confirmation.next_blocks(&self.rounds);
         let mut arms = vec![confirmation.winner];
         arms.extend(confirmation.open());
-        RaceStep::Confirm { arms: with_reference(arms), n_blocks }
+        Some(RaceRound { is_confirmation: true, arms: with_reference(arms), n_blocks })
     }
 
     /// Leaves out an arm that failed. The reference must not.
@@ -111,7 +110,7 @@ impl Race {
         }
     }
 
-    /// Adds the round of [`Race::next_step`]. Errors: the times are unfit for a test.
+    /// Adds the round of [`Race::next_round`]. Errors: the times are unfit for a test.
     pub fn take(&mut self, round: RoundTimes) -> Result<(), Invalid> {
         self.pace.take(&round);
         match &mut self.confirmation {
@@ -121,10 +120,8 @@ impl Race {
             }
             None => self.select(round),
         }
-        let needed_s = match self.next_step() {
-            RaceStep::Confirm { arms, n_blocks } => self.pace.block_s(&arms) * n_blocks as f64,
-            _ => 0.0,
-        };
+        let stage = self.next_round().filter(|next| next.is_confirmation);
+        let needed_s = stage.map_or(0.0, |it| self.pace.block_s(&it.arms) * it.n_blocks as f64);
         self.is_out_of_time = needed_s > self.left_s();
         Ok(())
     }
@@ -185,7 +182,7 @@ impl Race {
 
     /// Whether the next round leaves at least as much time for the confirmation, and its first stage fits.
     fn has_time_for_another(&self) -> bool {
-        let RaceStep::Select { arms, n_blocks } = self.next_step() else { return false };
+        let Some(RaceRound { arms, n_blocks, .. }) = self.next_round() else { return false };
         let round_s = self.pace.block_s(&arms) * n_blocks as f64 / 2.0;
         let first_stage_s = self.pace.block_s(&self.contenders()) * FIRST_BLOCKS as f64;
         round_s + round_s.max(first_stage_s) <= self.left_s()

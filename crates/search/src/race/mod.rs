@@ -12,6 +12,6 @@ mod selection;
 mod tests;
 
 pub use confirmation::{LogRatio, RaceRules};
-pub use course::{Race, RaceStep};
+pub use course::{Race, RaceRound};
 pub use outcome::{ArmStanding, FinalStanding, RaceOutcome};
 pub use rounds::RoundTimes;

@@ -11,7 +11,7 @@ use stats::verdict::{minimum_pairs, z};
 
 use crate::race::rounds::PlacedRun;
 use crate::race::selection::scatter;
-use crate::race::{LogRatio, Race, RaceOutcome, RaceRules, RaceStep, RoundTimes};
+use crate::race::{LogRatio, Race, RaceOutcome, RaceRound, RaceRules, RoundTimes};
 use analysis::weather::normal;
 
 const MARGIN: f64 = 0.005;
@@ -154,9 +154,7 @@ fn raced(case: &RaceCase, seed: u64) -> Raced {
     };
     let mut weather = RaceWeather { stream, drift: 0.0, burst: 0.0 };
     let mut race = Race::new(case.n_arms, rules);
-    while let RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } =
-        race.next_step()
-    {
+    while let Some(RaceRound { arms, n_blocks, .. }) = race.next_round() {
         race.take(weather.round(&arms, n_blocks, &levels, case)).unwrap();
     }
     let found = race.outcome();

@@ -24,7 +24,7 @@ use model::spec::RaceVerb;
 use model::values::exit_code;
 use record::plan::{Plan, defaults};
 use render::{document, race as page, race_document};
-use search::race::{Race, RaceRules, RaceStep};
+use search::race::{Race, RaceRules};
 
 use arms::RaceSuite;
 use measuring::RaceMeasurer;
@@ -191,15 +191,9 @@ fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Resu
     for line in &state.lines {
         measurer.replay(&mut race, &state.directory, line)?;
     }
-    loop {
-        let step = race.next_step();
-        let (arms, n_blocks) = match &step {
-            RaceStep::Select { arms, n_blocks } | RaceStep::Confirm { arms, n_blocks } => {
-                (arms, *n_blocks)
-            }
-            RaceStep::Done => break,
-        };
-        let measured = measurer.measure(&race, arms, n_blocks, state.new_record());
+    while let Some(round) = race.next_round() {
+        let record = state.new_record();
+        let measured = measurer.measure(&race, &round.arms, round.n_blocks, record);
         let is_interrupted = interrupt.take();
         let line = match measured {
             Ok(Some(line)) => line,
@@ -211,7 +205,7 @@ fn race_to_end(verb: &RaceVerb, mut state: RaceState, contest: &Contest) -> Resu
         };
         measurer.replay(&mut race, &state.directory, &line)?;
         if is_told {
-            print(&page::round(&race, &step, &line.failed, line.counts, &labels))?;
+            print(&page::round(&race, &round, &line.failed, line.counts, &labels))?;
         }
         state.keep(line)?;
         if is_interrupted {
