@@ -256,6 +256,11 @@ impl<M: StepManifest, L: Serialize + DeserializeOwned> StepDirectory<M, L> {
     }
 }
 
+/// The name by which a step keeps its record.
+pub(super) fn file_name(record: &Path) -> String {
+    record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 fn parsed<L: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<L>> {
     let line = |(index, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| {

@@ -2,6 +2,7 @@
 
 use crate::cmd::bisect::measuring::BisectMeasurer;
 use crate::cmd::bisect::state::{BisectState, ObservedLine};
+use crate::cmd::step_directory::file_name;
 use crate::cmd::unmeasured::Unmeasured;
 use search::bisection::{BisectSearch, LayoutFinding, Observation};
 
@@ -35,7 +36,7 @@ pub(super) fn observe(
         }
     }
     let record = state.new_record();
-    let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = Some(file_name(&record));
     measurer.reseed();
     let pair = [&commits[base], &commits[head]];
     match measurer.measure_layouts(pair, alpha, record) {

@@ -262,7 +262,7 @@ fn observe(
         }
     }
     let record = state.new_record();
-    let file = record.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = Some(step_directory::file_name(&record));
     measurer.reseed();
     let of_arms: Vec<_> = arms.iter().map(|&commit| &commits[commit]).collect();
     match measurer.measure(&of_arms, alpha, record) {

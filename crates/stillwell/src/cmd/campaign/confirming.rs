@@ -3,9 +3,10 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::cmd::campaign::folder::CampaignFolder;
-use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength, file_name};
+use crate::cmd::campaign::measuring::{CampaignMeasurer, SessionLength};
 use crate::cmd::campaign::trying::built;
 use crate::cmd::print::print;
+use crate::cmd::step_directory::file_name;
 use crate::cmd::unmeasured::Unmeasured;
 use crate::session::drawn_seed;
 use host::terminal;

@@ -1,6 +1,6 @@
 //! Builds programs and measures them in turns.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use tempfile::NamedTempFile;
@@ -280,8 +280,4 @@ fn gain_of(comparison: &Comparison) -> Option<Gain> {
     let ([lo, hi], [mean_lo, mean_hi]) = (gain.ends(), mean.ends());
     let (ratio, mean) = (gain.ratio, mean.ratio);
     Some(Gain { ratio, lo, hi, alpha, p, mean, mean_hi, mean_lo, n_pairs })
-}
-
-pub(super) fn file_name(record: &Path) -> String {
-    record.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -7,12 +7,10 @@ use stats::online::level_of_each;
 
 use crate::cmd::campaign::HELD_BACK;
 use crate::cmd::campaign::folder::{CampaignFolder, keep_last_commit};
-use crate::cmd::campaign::measuring::{
-    CampaignMeasurer, MeasuredSession, Runnable, SessionLength, file_name,
-};
+use crate::cmd::campaign::measuring::{CampaignMeasurer, MeasuredSession, Runnable, SessionLength};
 use crate::cmd::commits::Place;
 use crate::cmd::print::print;
-use crate::cmd::step_directory::digest_of;
+use crate::cmd::step_directory::{digest_of, file_name};
 use crate::cmd::unmeasured::Unmeasured;
 use analysis::trial::TrialOutcome;
 use host::terminal;

@@ -9,6 +9,7 @@ use crate::cmd::race::played::PlayedTimes;
 use crate::cmd::race::state::{RaceLine, RaceManifest};
 use crate::cmd::race::{REFERENCE, arms};
 use crate::cmd::run_session::measure_quietly;
+use crate::cmd::step_directory::file_name;
 use crate::cmd::suite_commands::SuiteCommands;
 use crate::session::SessionEnd;
 use analysis::launches;
@@ -98,10 +99,8 @@ impl<'a> RaceMeasurer<'a> {
             return Err(code.error(text));
         }
         let seconds = span_s(&found);
-        let record = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let record = record.context("a record has no name")?;
         let failed = failed.into_iter().map(|(at, why)| (arms[at], why)).collect();
-        Ok(Some(RaceLine { record, arms, failed, counts, seconds }))
+        Ok(Some(RaceLine { record: file_name(&path), arms, failed, counts, seconds }))
     }
 
     /// Hands a finished round to the race. Errors: its times are unfit for a test.
