@@ -145,7 +145,6 @@ impl Counting {
             n_sums: 0,
             n_failed: 0,
             n_failed_max: open.len().min(4) as u32,
-            was_interrupted: false,
             code: exit_code::SUCCESS,
             failed: Vec::new(),
             refused: BTreeMap::new(),
@@ -158,7 +157,7 @@ impl Counting {
         let is_limited = decides && fail_on(verb).above.is_some();
         let summed = if repeats && !is_limited { &*open } else { &[] };
         work.counted.extend(together::the_same(&mut sessions, summed)?);
-        if sessions.was_interrupted {
+        if sessions.code == exit_code::INTERRUPTED {
             work.uncounted.push("the counting was interrupted".into());
         } else if (sessions.has_failed() && !decides)
             || !count_alone(&mut sessions, &open, &mut work)?
@@ -169,6 +168,7 @@ impl Counting {
         } else if repeats {
             work.counted.extend(together::the_same_alone(&mut sessions, &failing)?);
         }
+        work.was_interrupted = sessions.code == exit_code::INTERRUPTED;
         if decides {
             (work.code, work.failed) = (sessions.code, sessions.failed);
         } else {
@@ -180,7 +180,6 @@ impl Counting {
             Some((name, it.counted_once(*sessions.ratios.get(&it.timed.name)?)))
         });
         work.counted.extend(once.collect::<Vec<_>>());
-        work.was_interrupted = sessions.was_interrupted;
         Ok(work)
     }
 

@@ -52,7 +52,6 @@ pub(super) struct CountingSessions<'a> {
     pub n_failed: u32,
     /// After so many sums without a count, nothing else is counted: a single benchmark of several may fail.
     pub n_failed_max: u32,
-    pub was_interrupted: bool,
     /// The exit code of the last session.
     pub code: u8,
     /// What failed in it, if it counted nothing.
@@ -72,7 +71,7 @@ impl CountingSessions<'_> {
 
     pub(super) fn left_ns(&self) -> f64 {
         let left_ns = self.ends_ns.saturating_sub(monotonic_ns());
-        if self.was_interrupted { 0.0 } else { left_ns as f64 }
+        if self.code == exit_code::INTERRUPTED { 0.0 } else { left_ns as f64 }
     }
 
     /// Counts these pairs, each benchmark alone. Where nothing but counts decides, they are the records of the gate.
@@ -102,8 +101,7 @@ impl CountingSessions<'_> {
         };
         let (counted, code, failed) =
             measure(self.verb, self.trees, pairs, &request, self.failing)?;
-        (self.was_interrupted, self.code) = (code == exit_code::INTERRUPTED, code);
-        self.failed = failed;
+        (self.code, self.failed) = (code, failed);
         Ok(counted)
     }
 

@@ -156,8 +156,7 @@ impl Measured {
         let mut work = counting.count(verb, trees, changes, all, limits)?;
         record::remove_if_empty(&directory);
         let (times, failed) = (work.alone.take(), std::mem::take(&mut work.failed));
-        let code = if work.was_interrupted { exit_code::INTERRUPTED } else { work.code };
-        Ok(Self { times, work, code, failed, ..Self::default() })
+        Ok(Self { times, code: work.code, work, failed, ..Self::default() })
     }
 }
 
