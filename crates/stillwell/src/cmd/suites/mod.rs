@@ -16,7 +16,7 @@ use crate::cmd::conclusion::{Presentation, measure_and_show, opening};
 use crate::cmd::frameworks::{self, KnownPrograms, with_kept_programs};
 use crate::cmd::pyperf::{PYPERFORMANCE, suite_of_pyperformance};
 use crate::session::{Guard, instruction_counters, surroundings, told_gap};
-use host::user_files::read_whole;
+use host::user_files::{directory_of, read_whole};
 use host::{self, Host, Survey, terminal};
 use measure::interrupt::Interrupt;
 use measure::slices::{WorkerFactory, list_benchmarks};
@@ -267,8 +267,7 @@ impl SuiteDocument {
     }
 
     fn directory(&self) -> Result<PathBuf> {
-        let parent = self.path.parent().unwrap_or(Path::new(""));
-        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let parent = directory_of(&self.path);
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
