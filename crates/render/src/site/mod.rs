@@ -10,25 +10,19 @@ mod page;
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::{Context as _, Result};
-use minijinja::Environment;
+use anyhow::Result;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::SeriesChange;
-use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, ScriptData, embedded};
+use crate::report::{D3, DRAW, FIGURES, PLOT, STYLE, ScriptData, embedded, filled};
 use crate::units::counted;
 use model::values::Estimate;
 use search::history::chart;
 use search::history::detection::NearestChange;
 use search::history::series::Series;
 
-const TEMPLATE: &str = concat!(
-    include_str!("../../assets/report/head.html"),
-    include_str!("../../assets/report/site.html")
-);
-/// Name of the template. minijinja escapes the output of templates that end in `.html`.
-const NAME: &str = "site.html";
+const TEMPLATE: &str = include_str!("../../assets/report/site.html");
 /// The scripts. Each may use the earlier ones.
 const SCRIPTS: [(&str, &str); 5] = [
     ("d3-7.9.0", D3),
@@ -99,8 +93,8 @@ pub fn assets() -> Vec<SiteFile> {
 }
 
 /// All pages. The index comes last, so the links in it work from the start.
-pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<SiteFile>> + 'a> {
-    let frame = Rc::new(PageFrame::new()?);
+pub fn pages<'a>(site: HistorySite<'a>) -> impl Iterator<Item = Result<SiteFile>> + 'a {
+    let frame = Rc::new(PageFrame::new());
     let of_index = Rc::clone(&frame);
     let benchmarks = site.series.chunk_by(|a, b| a.benchmark == b.benchmark);
     let benchmarks = benchmarks.map(move |series| {
@@ -116,7 +110,7 @@ pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<Si
         let data = ScriptData { data, words: () };
         Ok(SiteFile { path: INDEX.into(), text: of_index.html(&page::index(site), "", &data)? })
     });
-    Ok(benchmarks.chain(index))
+    benchmarks.chain(index)
 }
 
 /// The charts of a benchmark's series, or the texts of these charts.
@@ -143,22 +137,19 @@ struct SiteTemplate<'a> {
     page: &'a page::SitePage,
 }
 
-/// The template, and the paths of the shared style sheet and scripts.
+/// The paths of the shared style sheet and scripts.
 struct PageFrame {
-    environment: Environment<'static>,
     style: String,
     scripts: Vec<String>,
 }
 
 impl PageFrame {
-    fn new() -> Result<Self> {
-        let mut environment = Environment::new();
-        environment.add_template(NAME, TEMPLATE).context("the template of the site")?;
+    fn new() -> Self {
         let paths = assets().into_iter().map(|file| file.path);
         let (scripts, others): (Vec<String>, Vec<String>) =
             paths.partition(|path| path.ends_with(".js"));
         let style = others.into_iter().find(|path| path.ends_with(".css"));
-        Ok(Self { environment, style: style.unwrap_or_default(), scripts })
+        Self { style: style.unwrap_or_default(), scripts }
     }
 
     fn html(
@@ -167,11 +158,8 @@ impl PageFrame {
         root: &'static str,
         data: &impl Serialize,
     ) -> Result<String> {
-        let Self { environment, style, scripts } = self;
-        let data = embedded(data)?;
-        let whole = SiteTemplate { policy: POLICY, root, style, scripts, data, page };
-        let template = environment.get_template(NAME).context("the template of the site")?;
-        template.render(minijinja::value::Serde(&whole)).context("the template of the site")
+        let (Self { style, scripts }, data) = (self, embedded(data)?);
+        filled(TEMPLATE, &SiteTemplate { policy: POLICY, root, style, scripts, data, page })
     }
 }
 

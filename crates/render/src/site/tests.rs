@@ -53,7 +53,7 @@ fn pages_of(all: &[Series], title: Option<&str>) -> Vec<SiteFile> {
     let nearest = nearest(all, SETTINGS);
     let site =
         HistorySite { series: all, changes: &changes, nearest: nearest.as_ref(), estimate, title };
-    let files: Vec<SiteFile> = pages(site).unwrap().map(Result::unwrap).collect();
+    let files: Vec<SiteFile> = pages(site).map(Result::unwrap).collect();
     let announced: Vec<String> = site.pages().collect();
     assert_eq!(announced, files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
     files

@@ -347,7 +347,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     for file in assets {
         folder.write(&file.path, &file.text)?;
     }
-    for page in site::pages(site)? {
+    for page in site::pages(site) {
         let page = page?;
         folder.write(&page.path, &page.text)?;
     }
