@@ -132,39 +132,33 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
             arm.n_uncounted, arm.n
         ));
     }
-    let ns_of = |source| {
+    let mut note_on = |source: NoiseSource, text: &str| {
         let named = arm.ledger.entries.iter().find(|entry| entry.source == source);
-        named.map_or(0, |entry| entry.ns)
+        if named.map_or(0, |entry| entry.ns) > arm.ledger.total_ns / NOTED {
+            all.push(text.into());
+        }
     };
-    let has_names =
-        arm.ledger.entries.iter().any(|entry| matches!(entry.source, NoiseSource::Task { .. }));
-    if has_names && ns_of(NoiseSource::Queued) > arm.ledger.total_ns / NOTED {
-        all.push(
-            "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one"
-                .into(),
+    if arm.ledger.entries.iter().any(|entry| matches!(entry.source, NoiseSource::Task { .. })) {
+        note_on(
+            NoiseSource::Queued,
+            "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one",
         );
     }
-    if ns_of(NoiseSource::Asleep) > arm.ledger.total_ns / NOTED {
-        all.push(
-            "sleeping or waiting: for a device, a timer, another process. The kernel counts the wait for a CPU of the first \
-             process only, so its other processes, or Stillwell at the end, may have waited for one"
-                .into(),
-        );
-    }
-    if ns_of(NoiseSource::MoreCpuTime) > arm.ledger.total_ns / NOTED {
-        all.push(
-            "more CPU time: a slower CPU (its clock, its caches, the other thread of its core, the host of a virtual \
-             machine), or more work. The counts of `show -v` tell more work, where instructions are counted"
-                .into(),
-        );
-    }
-    if ns_of(NoiseSource::SeenLate) > arm.ledger.total_ns / NOTED {
-        all.push(
-            "no CPU to see its end: the run itself never waited, so Stillwell waited for a CPU when it had ended. Run fewer \
-             other programs, or leave one CPU free"
-                .into(),
-        );
-    }
+    note_on(
+        NoiseSource::Asleep,
+        "sleeping or waiting: for a device, a timer, another process. The kernel counts the wait for a CPU of the first \
+         process only, so its other processes, or Stillwell at the end, may have waited for one",
+    );
+    note_on(
+        NoiseSource::MoreCpuTime,
+        "more CPU time: a slower CPU (its clock, its caches, the other thread of its core, the host of a virtual \
+         machine), or more work. The counts of `show -v` tell more work, where instructions are counted",
+    );
+    note_on(
+        NoiseSource::SeenLate,
+        "no CPU to see its end: the run itself never waited, so Stillwell waited for a CPU when it had ended. Run fewer \
+         other programs, or leave one CPU free",
+    );
     all
 }
 
