@@ -10,6 +10,7 @@ use crate::depth::Depth;
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::{Styles, notes};
+use analysis::convert::of_record;
 use analysis::verdict::{Judged, Verdict};
 use analysis::{Analysis, ArmSummary, Finding, Note};
 use model::prose::OptionName;
@@ -166,18 +167,12 @@ fn priority(out: &mut String, plan: &Plan) {
 
 /// Appends the placement of threads and memory.
 fn placement(out: &mut String, plan: &Plan) {
-    let process = &plan.process;
-    if !process.thread_variables.is_empty() {
-        let variables: Vec<String> = process
-            .thread_variables
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+    let threads = of_record::threads(&plan.process);
+    if !threads.is_empty() {
         let option = Audience::of(plan).name(OptionName::Threads);
-        let text = format!("{}; {option} off leaves them out", variables.join(" "));
-        wrap(out, "threads: ", 6, &text);
+        wrap(out, "threads: ", 6, &format!("{threads}; {option} off leaves them out"));
     }
-    if let Some(memory) = &process.memory {
+    if let Some(memory) = &plan.process.memory {
         let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
         let of = if nodes.len() == 1 { "node" } else { "nodes" };
         let how = match memory.mode {

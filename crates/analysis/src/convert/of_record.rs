@@ -253,7 +253,8 @@ fn facts(record: &Record) -> Metadata {
     metadata
 }
 
-fn threads(process: &ProcessPlan) -> String {
+/// The thread variables, as `OMP_NUM_THREADS=2 OMP_PROC_BIND=true`; empty without any.
+pub fn threads(process: &ProcessPlan) -> String {
     let variables = process.thread_variables.iter();
     variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
