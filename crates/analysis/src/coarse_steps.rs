@@ -87,19 +87,13 @@ mod tests {
             record.header.plan.policy.decide_on = Some(DecideOn::Value);
             record.rows = Rows::of(record.header.plan.policy.compared());
         }
-        for block in 0..60u32 {
-            for slot in 0..2u32 {
-                // Each arm is first equally often.
-                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
-                let time_ns = 10_000_000 * u64::from(steps(arm, block));
-                let mut row = fixture::row(step, arm, Some(block), 1_000_000);
-                row.exit = 0;
-                match is_said {
-                    true => row.value = Some(time_ns as f64),
-                    false => row.set(Metric::WallNs, Some(time_ns)),
-                }
-                record.rows.push(&row);
+        for (block, mut row) in fixture::pairs(60) {
+            let time_ns = 10_000_000 * u64::from(steps(row.arm, block));
+            match is_said {
+                true => row.value = Some(time_ns as f64),
+                false => row.set(Metric::WallNs, Some(time_ns)),
             }
+            record.rows.push(&row);
         }
         record
     }

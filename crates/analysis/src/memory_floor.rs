@@ -83,16 +83,10 @@ mod tests {
         record.header.plan.policy.decide_on = Some(DecideOn::Maxrss);
         record.header.plan.arms.iter_mut().for_each(|arm| arm.unit = ValueUnit::Bytes);
         record.rows = Rows::of(record.header.plan.policy.compared());
-        for block in 0..40u32 {
-            for slot in 0..2u32 {
-                // Each arm is first equally often.
-                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
-                let mut row = fixture::row(step, arm, Some(block), 1_000_000);
-                let noise = u64::from(step * 7919 % 13);
-                row.set(Metric::MaxrssKib, Some(kib(block)[arm as usize] + noise));
-                row.exit = 0;
-                record.rows.push(&row);
-            }
+        for (block, mut row) in fixture::pairs(40) {
+            let noise = u64::from(row.step * 7919 % 13);
+            row.set(Metric::MaxrssKib, Some(kib(block)[row.arm as usize] + noise));
+            record.rows.push(&row);
         }
         let (evidence_ns, survivors) = (None, Vec::new());
         record.events.push(Event::Launcher { maxrss_floor_kib: 1000, evidence_ns, survivors });

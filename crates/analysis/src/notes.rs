@@ -311,18 +311,13 @@ mod tests {
     /// The second arm takes 20 % more time, and `factor` times the instructions.
     fn notes_of(factor: f64) -> Vec<Finding> {
         let mut record = fixture::record(&["a", "b"]);
-        for block in 0..40u32 {
-            for slot in 0..2u32 {
-                // Each arm is first equally often.
-                let arm = slot ^ (block & 1);
-                let noise = u64::from(block * 7919 % 13) * 1000;
-                let wall_ns = 10_000_000 + 2_000_000 * u64::from(arm) + noise;
-                let mut run = fixture::row(2 * block + slot, arm, Some(block), wall_ns);
-                let instructions = if arm == 1 { factor * 1e6 } else { 1e6 };
-                run.set(Metric::Instructions, Some(instructions as u64));
-                run.exit = 0;
-                record.rows.push(&run);
-            }
+        for (block, mut run) in fixture::pairs(40) {
+            let noise = u64::from(block * 7919 % 13) * 1000;
+            let wall_ns = 10_000_000 + 2_000_000 * u64::from(run.arm) + noise;
+            run.set(Metric::WallNs, Some(wall_ns));
+            let instructions = if run.arm == 1 { factor * 1e6 } else { 1e6 };
+            run.set(Metric::Instructions, Some(instructions as u64));
+            record.rows.push(&run);
         }
         analyse(&record).notes.into_iter().map(|note| note.finding).collect()
     }

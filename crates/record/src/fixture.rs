@@ -50,6 +50,15 @@ pub fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
     record.rows.push(&row(step, arm, block, wall_ns));
 }
 
+/// The rows of so many blocks of two arms, each with its block. Either arm is first equally often.
+pub fn pairs(n_blocks: u32) -> impl Iterator<Item = (u32, Row)> {
+    (0..2 * n_blocks).map(|step| {
+        let (block, slot) = (step / 2, step % 2);
+        let arm = slot ^ (block & 1);
+        (block, Row { exit: 0, ..row(step, arm, Some(block), 1_000_000) })
+    })
+}
+
 pub fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
         cpu: (step > 0).then_some(1),
