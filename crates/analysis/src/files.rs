@@ -131,11 +131,14 @@ impl RatioBound {
 }
 
 impl BenchmarkLine {
+    /// The benchmark in this file.
+    pub fn cell(&self, file: usize) -> Option<&FileCell> {
+        self.cells.get(file)?.as_ref()
+    }
+
     /// What limits make of the ratio of this file.
     pub fn bound(&self, file: usize) -> RatioBound {
-        let is_limit = |file: usize| {
-            self.cells.get(file).and_then(Option::as_ref).is_some_and(|cell| cell.is_upper_limit)
-        };
+        let is_limit = |file| self.cell(file).is_some_and(|cell| cell.is_upper_limit);
         RatioBound::of(is_limit(0), is_limit(file))
     }
 }
@@ -363,9 +366,7 @@ pub fn geometric_mean<'a>(
     lines: impl Iterator<Item = &'a BenchmarkLine>,
     file: usize,
 ) -> Option<UncertainValue> {
-    let with_ratio = |line: &'a BenchmarkLine| {
-        Some((line.more_is_better, line.cells.get(file)?.as_ref()?.ratio?))
-    };
+    let with_ratio = |line: &'a BenchmarkLine| Some((line.more_is_better, line.cell(file)?.ratio?));
     let all: Vec<(bool, UncertainValue)> = lines.filter_map(with_ratio).collect();
     let is_mixed = all.iter().any(|it| !it.0);
     let kept = all.into_iter().filter(|(more_is_better, _)| !(is_mixed && *more_is_better));

@@ -210,10 +210,9 @@ fn words_of(line: &BenchmarkLine) -> ChangeWords {
 
 /// What limits make of a geometric mean of ratios: the same if all are alike.
 fn bound_of_mean(lines: &[&BenchmarkLine], file: usize) -> RatioBound {
-    let has_ratio = |line: &&&BenchmarkLine| {
-        line.cells.get(file).and_then(Option::as_ref).is_some_and(|cell| cell.ratio.is_some())
-    };
-    let mut bounds = lines.iter().filter(has_ratio).map(|line| line.bound(file));
+    let with_ratio =
+        lines.iter().filter(|line| line.cell(file).is_some_and(|it| it.ratio.is_some()));
+    let mut bounds = with_ratio.map(|line| line.bound(file));
     let first = bounds.next().unwrap_or(RatioBound::Exact);
     if bounds.all(|bound| bound == first) { first } else { RatioBound::About }
 }
@@ -299,7 +298,7 @@ fn groups(out: &mut String, comparison: &FilesComparison, lines: &[&BenchmarkLin
         let mut these: Vec<(&BenchmarkLine, &FileCell, UncertainValue)> = lines
             .iter()
             .filter_map(|line| {
-                let cell = line.cells.get(file)?.as_ref()?;
+                let cell = line.cell(file)?;
                 let ratio = cell.ratio.filter(|&ratio| ChangeGroup::of(ratio) == group)?;
                 Some((*line, cell, ratio))
             })
@@ -310,7 +309,7 @@ fn groups(out: &mut String, comparison: &FilesComparison, lines: &[&BenchmarkLin
         }
         writeln!(out, "{heading}, by the estimate of {} ({}):", singular(by), these.len()).ok();
         let rows = these.iter().map(|(line, cell, factor)| {
-            let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(line, old, by));
+            let old = line.cell(0).map_or_else(String::new, |old| middle(line, old, by));
             let name = one_line(&line.name);
             let ratio = bounded(*factor, line.bound(file));
             vec![name, old, "→".into(), middle(line, cell, by), ratio]

@@ -70,8 +70,7 @@ pub(super) fn limits(out: &mut String, comparison: &FilesComparison) {
         wrap(out, "", 0, text);
     }
     for file in 0..comparison.alone.len() {
-        let kinds =
-            comparison.lines.iter().filter_map(|line| line.cells.get(file)?.as_ref()?.estimate);
+        let kinds = comparison.lines.iter().filter_map(|line| line.cell(file)?.estimate);
         let kinds: BTreeSet<EstimateKind> = kinds.collect();
         if !kinds.is_empty() {
             let of: Vec<&str> = kinds.into_iter().map(estimate).collect();
