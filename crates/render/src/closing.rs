@@ -344,14 +344,11 @@ fn last_failure(record: &Record) -> (String, &str) {
 
 /// `FAILED: ./bad exited with 3 in block 2, step 5; every finished run is kept`.
 fn failed_run(plan: &Plan, row: &Row) -> String {
-    let arm = usize::try_from(row.arm).unwrap_or(0);
-    let label = plan.arms.get(arm).map_or("", |arm| arm.label());
+    let arm = plan.arms.get(row.arm as usize);
+    let is_silent = row.value.is_none() && arm.is_some_and(|arm| arm.value.is_some());
     let how = if row.timed_out {
         "took too long".into()
-    } else if row.exit == 0
-        && row.value.is_none()
-        && plan.arms.get(arm).is_some_and(|arm| arm.value.is_some())
-    {
+    } else if row.exit == 0 && is_silent {
         "did not say its value".into()
     } else if row.exit == 0 && plan.valgrind().is_some() {
         "was not counted".into()
@@ -366,6 +363,6 @@ fn failed_run(plan: &Plan, row: &Row) -> String {
         Some(block) => format!("in its run {}", block + 1),
         None => "in its warm-up".into(),
     };
-    let name = shorten(label, LABEL_MAX);
+    let name = shorten(arm.map_or("", |arm| arm.label()), LABEL_MAX);
     format!("{name} {how} {when}")
 }
