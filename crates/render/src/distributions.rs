@@ -210,9 +210,8 @@ fn distances(out: &mut String, paired: &PairedDistributions) {
 mod tests {
     use super::*;
     use analysis::distributions::DistributionDistance;
-    use model::spec::RunSpec;
     use model::values::{Better, DecideOn, ValueUnit};
-    use record::fixture::{from_spec, record};
+    use record::fixture::record;
 
     fn decile(number: u32, lo: f64, ratio: f64, hi: f64) -> Decile {
         Decile { share: f64::from(number) / 10.0, ratio, band: Some(Band { lo, hi }) }
@@ -322,8 +321,7 @@ mod tests {
         assert!(separate.starts_with("        deciles of new ÷ those of old:\n"), "{separate}");
         assert!(separate.contains("no band and no p: separate sessions"), "{separate}");
         assert!(show(&plan, NoTest::Sequential).contains("not interleaved"));
-        let commands = vec!["a | b".into(), "c".into()];
-        let with_shell = from_spec(RunSpec { commands, ..RunSpec::default() }).header.plan;
+        let with_shell = record(&["a | b", "c"]).header.plan;
         assert!(show(&with_shell, NoTest::Sequential).contains("÷ those of old as measured:\n"));
     }
 }

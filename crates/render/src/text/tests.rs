@@ -10,9 +10,8 @@ use analysis::{
     RatioInterval, SameDoubt, SlowRuns, UnevenShape,
 };
 use model::harness::Harness;
-use model::spec::RunSpec;
 use model::values::{Order, ProcessValue, ValueUnit};
-use record::fixture::{from_spec, record, run};
+use record::fixture::{record, run};
 use record::ledger::{LedgerEntry, NoiseSource};
 use record::plan::{ShellReason, SuiteMembership, ValueRule};
 use record::{EndReason, Event, Record};
@@ -127,8 +126,7 @@ fn one_arm_one_run() {
 
 #[test]
 fn an_empty_shell_is_subtracted_and_may_take_longer() {
-    let record =
-        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let record = record(&["a | b", "c"]);
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     let net = RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 };
     compare(
@@ -145,8 +143,7 @@ fn an_empty_shell_is_subtracted_and_may_take_longer() {
 
 #[test]
 fn a_control_without_anything_left_over_it() {
-    let record =
-        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let record = record(&["a | b", "c"]);
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.2, 1.1, 1.3)));
     assert!(show(&record, &analysis, None).contains("as measured, nothing subtracted"));
@@ -155,10 +152,7 @@ fn a_control_without_anything_left_over_it() {
 /// The one ratio in a table of net ones that contains what is subtracted.
 #[test]
 fn a_whole_ratio_beside_net_ones_says_so() {
-    let record = from_spec(RunSpec {
-        commands: ["a | b", "c", "d"].map(String::from).into(),
-        ..RunSpec::default()
-    });
+    let record = record(&["a | b", "c", "d"]);
     let mut analysis = analysis(&record, &[1.25e6, 2e6, 0.6e6, 0.61e6]);
     let net_ratio = Some(RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 });
     let net = PairedTest { net_ratio, ..paired(1.6, 1.5, 1.7) };
@@ -173,8 +167,7 @@ fn a_whole_ratio_beside_net_ones_says_so() {
 /// t0 of the whole × the ratio of what is left is a time that no run has.
 #[test]
 fn what_is_left_of_a_limit_is_shown_by_medians() {
-    let record =
-        from_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let record = record(&["a | b", "c"]);
     let mut analysis = analysis(&record, &[21.4e6, 31.5e6, 11.7e6]);
     for arm in &mut analysis.arms {
         let times = arm.times.as_mut().unwrap();
