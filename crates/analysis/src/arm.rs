@@ -70,7 +70,6 @@ fn count_exits(rows: &Rows, arms: &mut [ArmSummary]) {
     }
 }
 
-/// The times without the control's.
 fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
     NetTimes {
         t0: (!control.is_upper_limit).then(|| times.t0.minus(control.t0)),

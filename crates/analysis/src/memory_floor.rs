@@ -56,7 +56,6 @@ impl MemoryLimits {
         (is_certain || !(self.old || self.new)).then_some(ratio)
     }
 
-    /// The evidence of a test.
     pub(super) fn evidence(self, paired: PairedTest) -> Evidence {
         let is_different = paired.decision == PairedDecision::Different;
         let Some(ratio) = self.bounded(paired.ratio, is_different) else {

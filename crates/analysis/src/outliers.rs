@@ -11,7 +11,6 @@ use record::Rows;
 
 /// Tukey's far-out fence: this many interquartile ranges above the upper quartile.
 const RANGES: f64 = 3.0;
-/// Largest number of listed outliers.
 const LISTED_MAX: usize = 5;
 /// A lost time below this share of the excess is no cause.
 const SHARE_MIN: f64 = 0.05;

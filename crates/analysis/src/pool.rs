@@ -308,7 +308,6 @@ fn at_the_end(n_pairs: usize) -> [InterimPoint; 1] {
     [InterimPoint { n_pairs, fraction: 1.0 }]
 }
 
-/// Why this number of pairs cannot decide.
 fn no_decision(spending: &Spending, n_pairs: usize) -> NoTest {
     match spending.n_pairs_needed() {
         Some(need) => NoTest::TooFewPairs { have: n_pairs, need },

@@ -30,7 +30,6 @@ use record::plan::Arm;
 
 /// Columns of a name in the answer.
 const NAME_MAX: usize = 40;
-/// Indentation of a command line to copy.
 const COMMAND_INDENT: usize = 8;
 
 /// Two arms of a comparison: one command in several records, or two commands of one record.

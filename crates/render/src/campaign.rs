@@ -33,7 +33,6 @@ fn size(gain: &Gain, facts: &CampaignFacts) -> String {
     size_of(gain.ratio, gain.ends(), facts.quantity)
 }
 
-/// A program in a line.
 fn shown(program: &Program) -> String {
     let command = match &*program.command {
         // The commands of the suite have no prefix.

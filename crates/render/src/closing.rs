@@ -165,7 +165,6 @@ fn priority(out: &mut String, plan: &Plan) {
     );
 }
 
-/// Appends the placement of threads and memory.
 fn placement(out: &mut String, plan: &Plan) {
     let threads = of_record::threads(&plan.process);
     if !threads.is_empty() {
@@ -195,7 +194,6 @@ fn shell(out: &mut String, plan: &Plan) {
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
 }
 
-/// Appends the options that came from defaults.
 fn defaults(out: &mut String, options: &[DefaultOption]) {
     let text = |it: &DefaultOption| format!("{} ({})", it.words.join(" "), it.from);
     let texts: Vec<String> = options.iter().map(text).collect();

@@ -145,7 +145,6 @@ fn named_unit(name: &str) -> ExportUnit {
     ExportUnit { name: Some(name), symbol: name, size: 1.0 }
 }
 
-/// The unit of an arm's compared values.
 pub(super) fn compared_unit(record: &Record, arm: usize) -> ExportUnit {
     match of_record::unit(record, arm) {
         ResultUnit::Other(name) => named_unit(&name),

@@ -196,7 +196,6 @@ fn indices_by_arm(record: &Record) -> Vec<Vec<u32>> {
     by_arm(&record.rows, record.header.plan.arms.len(), |_, index| u32::try_from(index).ok())
 }
 
-/// The measured runs of one arm.
 #[derive(Clone, Copy)]
 struct ArmRuns<'a> {
     record: &'a Record,

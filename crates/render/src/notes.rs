@@ -339,7 +339,6 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     Some(audience.words(&advice))
 }
 
-/// Says how much of the time is in how few slices.
 fn long_slices(who: &str, shares: &LongSlices) -> String {
     let (time, slices) = (percent(shares.of_time), percent(shares.of_slices));
     format!(
@@ -347,7 +346,6 @@ fn long_slices(who: &str, shares: &LongSlices) -> String {
     )
 }
 
-/// Tells both times of a loop.
 fn short_slices(who: &str, times: &ShortSlice) -> String {
     format!(
         "a loop of {who} takes {} in slices of {} loops and {} in longer ones, which are the ones that count",

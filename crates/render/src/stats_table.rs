@@ -212,7 +212,6 @@ fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     }
 }
 
-/// Adds the test for a finite floor.
 fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
     let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|of| of.floor);

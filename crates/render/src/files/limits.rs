@@ -52,7 +52,6 @@ pub(super) fn caption(out: &mut String, comparison: &FilesComparison) {
     wrap(out, "", 0, &text);
 }
 
-/// Appends the limits of the ratios.
 pub(super) fn limits(out: &mut String, comparison: &FilesComparison) {
     let rates = comparison.lines.iter().filter(|line| line.more_is_better);
     let rates: BTreeSet<&str> = rates.map(|line| line.unit.name()).collect();
@@ -92,7 +91,6 @@ fn estimate(kind: EstimateKind) -> &'static str {
     }
 }
 
-/// Appends why some ratios have no error.
 pub(super) fn without_error(out: &mut String, comparison: &FilesComparison) {
     let bounds = comparison.lines.iter().flat_map(|line| {
         let cells = line.cells.iter().enumerate();

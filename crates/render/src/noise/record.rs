@@ -110,7 +110,6 @@ fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles
     }
 }
 
-/// Lists the limits of an arm's ledger.
 fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
     let mut all = Vec::new();
     match arm.threads {

@@ -120,7 +120,6 @@ fn cpu_block(out: &mut String, cpu: &CpuNoise) {
     }
 }
 
-/// Lists the caveats for the numbers of a CPU.
 fn troubles(cpu: &CpuNoise) -> Vec<String> {
     let mut all = Vec::new();
     if cpu.n_overflown > 0 {

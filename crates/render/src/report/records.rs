@@ -11,7 +11,6 @@ use model::values::Order;
 use record::plan::Role;
 use record::{EndReason, Header, Record};
 
-/// Most commands on the page.
 const COMMANDS_MAX: usize = 500;
 
 #[derive(Clone, Debug, Serialize)]
