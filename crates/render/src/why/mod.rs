@@ -71,10 +71,10 @@ pub fn conclusion(breakdown: &Breakdown) -> Conclusion {
         return Conclusion::of(FinalVerdict::Measured);
     };
     let clean = &breakdown.clean;
-    let verdict = match clean.estimate_ns > 0.0 {
-        _ if !clean.is_different() => FinalVerdict::Undecided,
-        true => FinalVerdict::Slower,
-        false => FinalVerdict::Faster,
+    let (of_whole, verdict) = match clean.estimate_ns > 0.0 {
+        _ if !clean.is_different() => (Verdict::Undecided, FinalVerdict::Undecided),
+        true => (Verdict::Slower, FinalVerdict::Slower),
+        false => (Verdict::Faster, FinalVerdict::Faster),
     };
     let effect = |name: &str, verdict: Option<Verdict>, part: &TimePart| {
         // A share of the reference's whole time, so that the functions add up to the whole.
@@ -84,11 +84,6 @@ pub fn conclusion(breakdown: &Breakdown) -> Conclusion {
         let interval = RatioInterval { ratio, lo, hi };
         let effect = Effect::of_ratio(name.to_owned(), interval, 1.0 - breakdown.alpha);
         Effect { against: Some(before.clone()), verdict, ..effect }
-    };
-    let of_whole = match verdict {
-        FinalVerdict::Slower => Verdict::Slower,
-        FinalVerdict::Faster => Verdict::Faster,
-        _ => Verdict::Undecided,
     };
     let whole = effect(after, Some(of_whole), clean);
     let functions = breakdown.functions.iter().map(|part| effect(&part.name, None, &part.time));
