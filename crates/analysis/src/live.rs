@@ -46,11 +46,7 @@ impl LiveTimes {
             return;
         };
         let mark = if self.are_times { RunMark::of(row) } else { RunMark::default() };
-        let of_arm = &mut self.arms[row.arm as usize];
-        of_arm.add(value, mark);
-        if self.are_times && row.compares_other_value() {
-            of_arm.add_reading(value);
-        }
+        self.arms[row.arm as usize].add(value, mark);
         share_fastest_core(&mut self.arms);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;

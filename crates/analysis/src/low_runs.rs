@@ -74,6 +74,8 @@ struct ProbedRun {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunMark {
     exit: i32,
+    /// Whether another clock than Stillwell's own read the time.
+    is_read_elsewhere: bool,
     probe: Option<CoreProbe>,
     counts: [Option<f64>; COUNTS.len()],
 }
@@ -89,7 +91,7 @@ pub struct LowRuns {
     probed: Vec<ProbedRun>,
     /// Shortest [`CoreProbe::one_chain_ns`] of the session, ns ([`share_fastest_core`]).
     fastest_core_ns: Option<f64>,
-    /// Of times that another clock than Stillwell's own read.
+    /// Of times with [`RunMark::is_read_elsewhere`].
     resolution: Resolution,
 }
 
@@ -114,7 +116,7 @@ impl LoneRun {
 }
 
 impl RunMark {
-    fn new(exit: i32, get: impl Fn(Metric) -> Option<u64>) -> Self {
+    fn new(exit: i32, is_read_elsewhere: bool, get: impl Fn(Metric) -> Option<u64>) -> Self {
         let chains = get(Metric::OneChainNs).zip(get(Metric::FourChainsNs));
         let count = |count| match count {
             WorkCount::Instructions => get(Metric::Instructions).map(|n| n as f64),
@@ -123,6 +125,7 @@ impl RunMark {
         };
         Self {
             exit,
+            is_read_elsewhere,
             probe: chains.map(|(one, four)| CoreProbe {
                 is_shared: is_core_shared(one, four),
                 one_chain_ns: one as f64,
@@ -132,7 +135,7 @@ impl RunMark {
     }
 
     pub fn of(row: &Row) -> Self {
-        Self::new(row.exit, |metric| row.get(metric))
+        Self::new(row.exit, row.compares_other_value(), |metric| row.get(metric))
     }
 }
 
@@ -146,12 +149,9 @@ pub(super) fn low_ends(
     let mut low_ends = vec![LowRuns::default(); n_arms];
     for index in rows.measurements() {
         if let Some(value) = value(rows, index) {
-            let mark = RunMark::new(rows.exit(index), |metric| rows.get(index, metric));
-            let of_arm = &mut low_ends[rows.arm(index)];
-            of_arm.add(value, mark);
-            if is_read_elsewhere {
-                of_arm.add_reading(value);
-            }
+            let get = |metric| rows.get(index, metric);
+            let mark = RunMark::new(rows.exit(index), is_read_elsewhere, get);
+            low_ends[rows.arm(index)].add(value, mark);
         }
     }
     share_fastest_core(&mut low_ends);
@@ -175,6 +175,9 @@ impl LowRuns {
     pub fn add(&mut self, value: f64, mark: RunMark) {
         self.n += 1;
         self.low_end.add(value, (self.n, mark));
+        if mark.is_read_elsewhere {
+            self.resolution.add(value);
+        }
         let Some(probe) = mark.probe else { return };
         self.n_probed += 1;
         let fastest_ns = self.fastest_core_ns.unwrap_or(f64::INFINITY);
@@ -184,11 +187,6 @@ impl LowRuns {
             self.probed.truncate(PROBED);
             self.probed.insert(at, ProbedRun { value, run: self.n, probe });
         }
-    }
-
-    /// Takes in the step in which a run's time is read.
-    pub fn add_reading(&mut self, value: f64) {
-        self.resolution.add(value);
     }
 
     pub fn min(&self) -> Option<f64> {
@@ -326,10 +324,11 @@ mod tests {
     fn the_error_is_at_least_half_a_step_of_the_clock() {
         let times =
             (0..60).map(|at| if at % 7 == 0 { 300.0 } else { 280.0 + f64::from(at % 2) * 10.0 });
-        let mut found = low(times.clone().map(|time| (time, mark(None))));
-        assert_eq!(found.t0().unwrap().floor.err, Some(0.0));
-        times.for_each(|time| found.add_reading(time));
-        assert_eq!(found.t0().unwrap().floor.err, Some(5.0));
+        let err = |is_read_elsewhere: bool| {
+            let mark = RunMark { is_read_elsewhere, ..mark(None) };
+            low(times.clone().map(|time| (time, mark))).t0().unwrap().floor.err
+        };
+        assert_eq!((err(false), err(true)), (Some(0.0), Some(5.0)));
     }
 
     /// Twenty runs from 100, and run 8 at 50.
