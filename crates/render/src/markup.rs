@@ -235,6 +235,11 @@ mod tests {
         table(markup, Judged { record: &record, analysis: &analysis, judgements })
     }
 
+    /// The table of a session without comparisons.
+    fn markdown(record: &Record, analysis: &Analysis) -> String {
+        table(Markup::Markdown, Judged { record, analysis, judgements: &[] })
+    }
+
     #[test]
     fn markdown_table() {
         insta::assert_snapshot!(three(Markup::Markdown));
@@ -260,10 +265,7 @@ mod tests {
         let metrics = &mut analysis.arms[0].metrics;
         metrics.retain(|metric| metric.name == "wall");
         metrics.push(metric("maxrss", 60, 2_097_152.0 / 1.02));
-        let text = table(
-            Markup::Markdown,
-            Judged { record: &record, analysis: &analysis, judgements: &[] },
-        );
+        let text = markdown(&record, &analysis);
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0].ends_with("| wall mean [ms] | maxrss mean [KiB] | cycles mean |"),
@@ -281,8 +283,7 @@ mod tests {
         record.header.plan.workers = Some(Workers::default());
         let mut analysis = analysis(&record, &[2e6]);
         analysis.arms[0].metrics.retain(|metric| metric.name == "maxrss");
-        let judged = Judged { record: &record, analysis: &analysis, judgements: &[] };
-        let text = table(Markup::Markdown, judged);
+        let text = markdown(&record, &analysis);
         assert!(text.starts_with("| Command | t0 [ms] |\n|:---|---:|\n| `a` | "), "{text}");
     }
 
@@ -305,8 +306,7 @@ mod tests {
         for (arm, value) in analysis.arms.iter_mut().zip([5e6, 2048.0]) {
             arm.metrics = vec![metric("wall", 1, 7e6), metric(VALUE, 1, value / 1.02)];
         }
-        let judged = Judged { record: &record, analysis: &analysis, judgements: &[] };
-        let text = table(Markup::Markdown, judged);
+        let text = markdown(&record, &analysis);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with(" | wall mean [ms] | value mean |"), "{text}");
         assert!(lines[2].starts_with("| `a` | 5.000 ms |"), "{text}");
@@ -319,10 +319,7 @@ mod tests {
     fn arms_without_errors_or_runs() {
         let record = record(&["a", "b", "c"]);
         let analysis = of_times(&record, vec![Some(single(5.0)), None, Some(times(7.0))], 1);
-        let text = table(
-            Markup::Markdown,
-            Judged { record: &record, analysis: &analysis, judgements: &[] },
-        );
+        let text = markdown(&record, &analysis);
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(rows[..2], ["| `a` | 5 |", "| `b` | no finished run |"]);
         assert_eq!(rows.len(), 3, "{text}");

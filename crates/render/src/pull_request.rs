@@ -262,9 +262,8 @@ mod tests {
         let mut test = paired(1.0, 0.99, 1.01);
         test.mean_ratio.hi = mean_hi;
         compare(&mut analysis, 1, Evidence::Paired(test));
-        let judgements = judgements(&record, &analysis);
-        let measured =
-            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let judgements = &judgements(&record, &analysis);
+        let measured = Some(Judged { record: &record, analysis: &analysis, judgements });
         let empty = GateResult::empty(["old", "new"], FailOn::slower(20.0));
         remarks(&GateResult { code: 3, measured, unmeasured, ..empty }, 3)
     }
@@ -286,9 +285,8 @@ mod tests {
         let mut analysis = analysis(&record, &[24015.0, 26416.5]);
         let ratio = RatioInterval { ratio: 1.1, lo: 1.1, hi: 1.1 };
         compare(&mut analysis, 1, Evidence::Paired(repeated(ratio, 3, 1, 0.01)));
-        let judgements = judgements(&record, &analysis);
-        let measured =
-            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let judgements = &judgements(&record, &analysis);
+        let measured = Some(Judged { record: &record, analysis: &analysis, judgements });
         let empty = GateResult::empty(["old", "new"], FailOn::slower(1.0));
         let result = GateResult { code: 1, measured, ..empty };
         let text = markdown(&result);
@@ -307,9 +305,8 @@ mod tests {
         let record = record(&["old", "new"]);
         let mut analysis = analysis(&record, &[12e6, 12.1e6]);
         compare(&mut analysis, 1, too_few());
-        let judgements = judgements(&record, &analysis);
-        let measured =
-            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let judgements = &judgements(&record, &analysis);
+        let measured = Some(Judged { record: &record, analysis: &analysis, judgements });
         let xml = junit(&GateResult { code: 3, measured, ..result(&[], &[]) });
         assert!(xml.contains("<skipped message=") && !xml.contains(": \"/>"), "{xml}");
     }
@@ -320,9 +317,8 @@ mod tests {
         record.header.plan.arms[1].benchmark = Some("bad".into());
         let mut analysis = analysis(&record, &[12e6, 12.1e6]);
         compare(&mut analysis, 1, too_few());
-        let judgements = judgements(&record, &analysis);
-        let measured =
-            Some(Judged { record: &record, analysis: &analysis, judgements: &judgements });
+        let judgements = &judgements(&record, &analysis);
+        let measured = Some(Judged { record: &record, analysis: &analysis, judgements });
         let failing = ["bad: head exited with 3 in its run 6".to_owned()];
         let text = markdown(&GateResult { measured, ..result(&failing, &[]) });
         assert!(text.contains("1 benchmark: 1 failing."), "{text}");
