@@ -2,6 +2,7 @@
 
 use crate::columns::wrap;
 use crate::noise::words;
+use crate::remedies::Audience;
 use crate::table;
 use crate::units::short_time;
 use record::ledger::{Ledger, LedgerEntry, NoiseSource};
@@ -10,6 +11,23 @@ use record::ledger::{Ledger, LedgerEntry, NoiseSource};
 pub(super) const ENTRIES_MAX: usize = 10;
 /// Maximum in a short report.
 pub(super) const BRIEF_MAX: usize = 5;
+
+/// Appends the largest part with its remedy, and returns its source. `most` comes before its share, `of` after it.
+pub(super) fn largest_part(
+    out: &mut String,
+    ledger: &Ledger,
+    audience: Audience,
+    [most, of]: [&str; 2],
+) -> Option<NoiseSource> {
+    let table = ledger.for_table();
+    let largest = words::largest(&table.entries)?;
+    let (what, share) = (words::name(&largest.source), words::share(largest, table.whole_ns));
+    wrap(out, "largest: ", 9, &format!("{what}, {most}{share} of {of}"));
+    if let Some(advice) = words::advice(&largest.source, audience) {
+        wrap(out, "remedy: ", 8, &advice);
+    }
+    Some(largest.source.clone())
+}
 
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
 pub(super) fn lines(out: &mut String, ledger: &Ledger, n_max: usize) {

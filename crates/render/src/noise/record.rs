@@ -2,7 +2,7 @@
 
 use crate::Styles;
 use crate::columns::{shorten, wrap, wrap_headline};
-use crate::noise::ledger::{ENTRIES_MAX, lines};
+use crate::noise::ledger::{ENTRIES_MAX, largest_part, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
@@ -56,21 +56,13 @@ fn conclusion(out: &mut String, ledger: &RecordLedger, audience: Audience, style
         short_time(ledger.measured_ns as f64)
     );
     wrap_headline(out, styles.headline, &lost);
-    let table = ledger.total.for_table();
-    let Some(largest) = words::largest(&table.entries) else {
+    let Some(largest) = largest_part(out, &ledger.total, audience, [most, "the time above t0"])
+    else {
         out.push_str("What took it is not known.\n");
         return;
     };
-    let what = words::name(&largest.source);
-    let of_it = words::share(largest, table.whole_ns);
-    wrap(out, "largest: ", 9, &format!("{what}, {most}{of_it} of the time above t0"));
-    if let Some(advice) = words::advice(&largest.source, audience) {
-        wrap(out, "remedy: ", 8, &advice);
-    }
-    let can_be_removed = matches!(
-        largest.source.remedy(),
-        Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
-    );
+    let can_be_removed =
+        matches!(largest.remedy(), Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_)));
     if can_be_removed && audience == Audience::Run {
         wrap(out, "proof: ", 7, "--explain measures again without the largest source");
     }

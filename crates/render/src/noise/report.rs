@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use crate::columns::{COLUMNS, shorten, wrap, wrap_headline};
 use crate::depth::Depth;
 use crate::histogram::block_of_eighths;
-use crate::noise::ledger::{BRIEF_MAX, ENTRIES_MAX, lines};
-use crate::noise::words;
+use crate::noise::ledger::{BRIEF_MAX, ENTRIES_MAX, largest_part, lines};
 use crate::remedies::Audience;
 use crate::styles::paint;
 use crate::units::{counted, percent, short_time};
@@ -174,15 +173,7 @@ fn conclusion(out: &mut String, report: &NoiseReport, styles: &Styles) {
         (_, None) => "No CPU was observed.".to_owned(),
     };
     wrap_headline(out, styles.headline, &text);
-    let table = report.total.for_table();
-    if let Some(largest) = words::largest(&table.entries) {
-        let of_it = words::share(largest, table.whole_ns);
-        let what = words::name(&largest.source);
-        wrap(out, "largest: ", 9, &format!("{what}, {of_it} of the lost time"));
-        if let Some(advice) = words::advice(&largest.source, Audience::Run) {
-            wrap(out, "remedy: ", 8, &advice);
-        }
-    }
+    largest_part(out, &report.total, Audience::Run, ["", "the lost time"]);
     if !report.quietest.is_empty() {
         writeln!(out, "quietest: {}; --affinity uses it", name_cpus(&report.quietest)).ok();
     }
