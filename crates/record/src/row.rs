@@ -56,12 +56,12 @@ impl Row {
         self.compared.value(self.value, |metric| self.get(metric))
     }
 
-    /// The compared value as a cost: more is worse.
     /// [`Rows::compares_other_values`](crate::Rows::compares_other_values) of this row.
     pub fn compares_other_value(&self) -> bool {
         self.compared.decide_on.map_or(self.value.is_some(), |it| it.clock().is_none())
     }
 
+    /// The compared value as a cost: more is worse.
     pub fn cost(&self) -> Option<f64> {
         self.headline().map(|value| self.compared.better.turned(value))
     }
