@@ -23,7 +23,7 @@ pub(super) struct ReadingStep {
 }
 
 /// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
-pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
+fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
     let plan = &record.header.plan;
     if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
         return None;
@@ -38,6 +38,11 @@ pub(super) fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
     });
     let share = read.share()?;
     Some(ReadingStep { share, misread: share * (commonest[0] + commonest[1]) / 2.0 })
+}
+
+/// [`ReadingStep::misread`]; 0 without a step.
+pub(super) fn misread(record: &Record, arms: [usize; 2]) -> f64 {
+    step(record, arms).map_or(0.0, |step| step.misread)
 }
 
 /// The share of the commonest of these times.
