@@ -103,7 +103,7 @@ mod tests {
     fn against(new_ms: u64, n_cpus: usize, stalled_ms: u64) -> Result<bool, NoTest> {
         let mut record = fixture::record(&["a", "b"]);
         record.header.plan.process.affinity = Some((0..n_cpus).collect());
-        for block in 0..40u32 {
+        for block in 0..100u32 {
             for slot in 0..2u32 {
                 let (step, arm) = (2 * block + slot, slot ^ (block & 1));
                 let ns = |ms: u64| Some(ms * 1_000_000);
