@@ -118,8 +118,8 @@ fn conclusion(out: &mut String, record: &Record, check: &RecordCheck, styles: &S
     let are_t0s = with(Steadiness::Unstable).all(|arm| QuantityWords::has_t0(record, arm.arm));
     let of = if are_t0s { "t0" } else { "median" };
     let meaning = format!(
-        "the machine or the program changed during the session. {of} +- err is less certain than its +- says. A \
-         comparison of commands that ran in turns is exact all the same."
+        "the machine or the program changed during the session, or has several speeds. {of} +- err is less certain \
+         than its +- says. A comparison of commands that ran in turns is exact all the same."
     );
     wrap(out, "meaning: ", 9, &meaning);
     let file = one_line(&record.path.to_string_lossy());

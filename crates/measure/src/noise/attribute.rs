@@ -148,7 +148,12 @@ pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
         // The remainder of the rounding goes to the largest program.
         largest.ns += std::mem::take(&mut left_ns);
     }
-    parts.push(LedgerEntry { ns: left_ns, ..nameless });
+    // Of the rest only the sum was measured.
+    let rest = match ran.is_empty() {
+        true => nameless,
+        false => LedgerEntry { ns: left_ns, n: None, is_estimate: true, ..nameless },
+    };
+    parts.push(rest);
 }
 
 #[cfg(test)]

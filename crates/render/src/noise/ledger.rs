@@ -32,14 +32,15 @@ pub(super) fn largest_part(
 /// Writes one line for each part, the largest first, unexplained time last. No part is below zero.
 pub(super) fn lines(out: &mut String, ledger: &Ledger, n_max: usize) {
     let ledger = ledger.for_table();
+    let times = |n| if n == 1 { "1 time".into() } else { format!("{n} times") };
     let line = |entry: &LedgerEntry| {
         vec![
             format!("   {}", words::name(&entry.source)),
             short_time(entry.ns as f64),
             words::share(entry, ledger.whole_ns),
             match (entry.n, entry.is_estimate) {
-                (Some(n), true) => format!("{n} times, estimate"),
-                (Some(n), false) => format!("{n} times"),
+                (Some(n), true) => format!("{}, estimate", times(n)),
+                (Some(n), false) => times(n),
                 (None, true) => "estimate".into(),
                 (None, false) => String::new(),
             },

@@ -6,7 +6,7 @@ use crate::noise::ledger::{ENTRIES_MAX, largest_part, lines};
 use crate::noise::words;
 use crate::remedies::Audience;
 use crate::styles::paint;
-use crate::units::short_time;
+use crate::units::{counted, short_time};
 use analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
 use record::Record;
 use record::ledger::{NoiseSource, Remedy};
@@ -81,7 +81,7 @@ fn is_evidence(what: &str) -> bool {
 }
 
 fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
-    let (n, runs) = (arm.n, if is_sliced { "slices" } else { "runs" });
+    let (n, run) = (arm.n, if is_sliced { "slice" } else { "run" });
     let total_ns = arm.ledger.total_ns;
     let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64 * 100.0;
     let heading = format!("{} {}", arm.arm + 1, shorten(&arm.label, LABEL_COLUMNS));
@@ -89,20 +89,21 @@ fn arm_block(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles
     out.push('\n');
     let (least, most) = if arm.is_upper_limit { ("at least ", "at most ") } else { ("", "") };
     let text = format!(
-        "{least}{} above t0 in {n} {runs} of {}, t0 {most}{}{}",
+        "{least}{} above t0 in {} of {}, t0 {most}{}{}",
         short_time(total_ns.max(0) as f64),
+        counted(n, run),
         short_time(arm.measured_ns as f64 / n.max(1) as f64),
         short_time(arm.t0_ns),
         if total_ns > 0 { format!(": {of_all:.1} % of the time") } else { String::new() }
     );
     wrap(out, "   ", 3, &text);
     lines(out, &arm.ledger, ENTRIES_MAX);
-    for text in caveats(arm, runs) {
+    for text in caveats(arm, run) {
         wrap(out, "   ", 3, &text);
     }
 }
 
-fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
+fn caveats(arm: &ArmLedger, run: &str) -> Vec<String> {
     let mut all = Vec::new();
     match arm.threads {
         ThreadUse::One => {}
@@ -118,7 +119,7 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
     }
     if arm.n_uncounted > 0 {
         all.push(format!(
-            "in {} of {} {runs} there were more switches than the kernel had room for: how much of the waiting followed a \
+            "in {} of {} {run}s there were more switches than the kernel had room for: how much of the waiting followed a \
              preemption is not known of these",
             arm.n_uncounted, arm.n
         ));

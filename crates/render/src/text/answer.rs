@@ -254,10 +254,9 @@ fn several(page: &SummaryContext<'_>, candidates: &[&ArmSummary]) -> Option<Stri
 fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
     let ranking = &page.ranking;
     let labels: Vec<&str> = ranking.order.iter().map(|&arm| &*page.names[arm]).collect();
-    let mut short = distinct(&labels, NAME_IN_LIST_MAX);
+    let short = distinct(&labels, NAME_IN_LIST_MAX);
     let on_average = slower_on_average(page, &short).unwrap_or_default();
     let n_close = ranking.close.len();
-    short.truncate(n_close + 1);
     let than = ranking.factors.map(|(lo, hi)| {
         let [lo, hi] = [lo, hi].map(times_text);
         if lo == hi { format!("{lo} times") } else { format!("{lo} to {hi} times") }
@@ -268,12 +267,15 @@ fn fastest(page: &SummaryContext<'_>, n_arms: usize) -> String {
         return format!("cannot tell yet which of the {n_arms} is the {best}{hint}");
     };
     let than = page.quantity.best(&than, n_arms - 1 - n_close);
-    let first = short.remove(0);
-    let close = match short.pop() {
+    let first = &short[0];
+    // A close one may stand behind one that is apart: its interval is wide.
+    let named = ranking.order.iter().zip(&short).filter(|(arm, _)| ranking.close.contains(arm));
+    let mut close: Vec<&str> = named.map(|(_, name)| name.as_str()).collect();
+    let close = match close.pop() {
         None => return format!("{first} is the {best}: {than}{on_average}"),
         Some(_) if n_close >= NAMES_MAX => format!("{n_close} more"),
-        Some(last) if short.is_empty() => last,
-        Some(last) => format!("{} and {last}", short.join(", ")),
+        Some(last) if close.is_empty() => last.into(),
+        Some(last) => format!("{} and {last}", close.join(", ")),
     };
     // The factor belongs to the first alone.
     format!(
