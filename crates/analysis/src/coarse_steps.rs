@@ -6,14 +6,15 @@ use stats::series::Resolution;
 use crate::clocks::{compares_times, is_read_elsewhere};
 use crate::comparison::{Comparison, SameDoubt};
 use crate::finding::{Finding, Note};
+use crate::walls::Slots;
 use record::Record;
 
 /// Log ratio of an end that is beside 1, because the test rejects 1.
 const BESIDE: f64 = 1e-6;
 
 /// The step in which the times of two arms were read.
-#[derive(Clone, Copy)]
-pub(super) struct ReadingStep {
+#[derive(Clone, Copy, Debug)]
+pub struct ReadingStep {
     /// The step ÷ the shortest time.
     pub share: f64,
     /// By how much the ratio of two typical times may be off, as a share of it. A share f of an arm's times are its commonest
@@ -22,26 +23,40 @@ pub(super) struct ReadingStep {
     pub misread: f64,
 }
 
-/// `None` without a step, or if Stillwell's own clocks read the times. A geometric mean of several benchmarks has no step.
-fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
-    let plan = &record.header.plan;
-    if !is_read_elsewhere(record) || !compares_times(plan) || plan.by_geometric_mean {
-        return None;
+impl ReadingStep {
+    /// The step of the times of two arms; `None` without one.
+    pub fn of(arms: [Vec<f64>; 2]) -> Option<Self> {
+        let mut read = Resolution::default();
+        arms.iter().flatten().for_each(|&time| read.add(time));
+        let share = read.share()?;
+        let [old, new] = arms.map(commonest_share);
+        Some(Self { share, misread: share * (old + new) / 2.0 })
     }
-    let rows = &record.rows;
-    let mut read = Resolution::default();
-    let commonest = arms.map(|arm| {
-        let times: Vec<f64> =
-            rows.measurements_of(&[arm]).filter_map(|index| rows.headline(index)).collect();
-        times.iter().for_each(|&time| read.add(time));
-        commonest_share(times)
-    });
-    let share = read.share()?;
-    Some(ReadingStep { share, misread: share * (commonest[0] + commonest[1]) / 2.0 })
 }
 
-/// [`ReadingStep::misread`]; 0 without a step.
-pub(super) fn misread(record: &Record, arms: [usize; 2]) -> f64 {
+/// Whether the compared times may have a step: Stillwell's own clocks read in none, and a geometric mean of several
+/// benchmarks has none.
+pub fn may_have_steps(record: &Record) -> bool {
+    let plan = &record.header.plan;
+    is_read_elsewhere(record) && compares_times(plan) && !plan.by_geometric_mean
+}
+
+fn step(record: &Record, arms: [usize; 2]) -> Option<ReadingStep> {
+    let rows = &record.rows;
+    let times_of = |arm: usize| -> Vec<f64> {
+        rows.measurements_of(&[arm]).filter_map(|index| rows.headline(index)).collect()
+    };
+    may_have_steps(record).then(|| ReadingStep::of(arms.map(times_of))).flatten()
+}
+
+/// [`ReadingStep::misread`] of pairs; 0 without a step.
+pub fn misread(slots: &Slots, may_have_steps: bool) -> f64 {
+    let step = may_have_steps.then(|| ReadingStep::of(slots.by_arm())).flatten();
+    step.map_or(0.0, |step| step.misread)
+}
+
+/// [`ReadingStep::misread`] of two arms of a session; 0 without a step.
+pub(super) fn misread_in(record: &Record, arms: [usize; 2]) -> f64 {
     step(record, arms).map_or(0.0, |step| step.misread)
 }
 
@@ -54,7 +69,7 @@ fn commonest_share(mut times: Vec<f64>) -> f64 {
 
 /// The interval of a log ratio, with at least what the ratio may be off on both sides of the estimate. An end that a test
 /// keeps off 1 stays there.
-pub(super) fn widened(interval: Interval, theta: f64, misread: f64) -> Interval {
+pub fn widened(interval: Interval, theta: f64, misread: f64) -> Interval {
     let (theta, off) = (theta.clamp(interval.lo, interval.hi), misread.ln_1p());
     let (lo, hi) = (interval.lo.min(theta - off), interval.hi.max(theta + off));
     Interval {

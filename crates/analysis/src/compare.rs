@@ -5,7 +5,7 @@ use stats::IntervalVerdict;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, SAME_TAIL, hidden_tail_pairs, holm_shares, is_uneven};
 
-use crate::coarse_steps::{misread, widened};
+use crate::coarse_steps::{misread_in, widened};
 use crate::comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
     SameDoubt, SlowRuns, StatisticName, UnevenShape,
@@ -181,7 +181,7 @@ impl<'a> RecordLooks<'a> {
     ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
-        let misread = misread(self.record, [tested.reference, tested.arm]);
+        let misread = misread_in(self.record, [tested.reference, tested.arm]);
         let interval = conclusion.interval;
         let wide = widened(interval, conclusion.last.theta, misread);
         let is_alike = conclusion.verdict == IntervalVerdict::Same || conclusion.doubt.is_some();

@@ -13,6 +13,7 @@ use stats::pooled::{Center, PooledTest, centers, residuals, sign_test};
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Look, Spending};
 
+use crate::coarse_steps::{misread, widened};
 use crate::comparison::{NoTest, RatioInterval};
 use crate::memory_floor::MemoryLimits;
 use crate::summary::UncertainValue;
@@ -31,6 +32,8 @@ pub struct NodePairs {
     /// The task's plan; all tasks of a variant compare the same quantity by the same rule.
     pub plan: Arc<Plan>,
     pub slots: Slots,
+    /// Whether the times may have been read in steps ([`crate::may_have_steps`]).
+    pub has_steps: bool,
     pub memory: MemoryLimits,
 }
 
@@ -57,13 +60,18 @@ pub struct PoolLine {
 }
 
 impl PoolLine {
-    /// Drops the ends of a memory ratio that may be the launcher's, or the whole ratio.
-    fn limit(&mut self, memory: MemoryLimits) {
+    /// Widens a ratio of times by what it may be off. Drops the ends of a memory ratio that may be the launcher's, or the
+    /// whole ratio.
+    fn limit(&mut self, memory: MemoryLimits, misread: f64) {
         let ratio = match &mut self.evidence {
             PoolEvidence::Pooled(pooled) => &mut pooled.ratio,
             PoolEvidence::OneNode(one) => &mut one.ratio,
             PoolEvidence::None { .. } => return,
         };
+        if misread > 0.0 {
+            let theta = ratio.ratio.ln();
+            *ratio = RatioInterval::of_logs(theta, widened(ratio.logs(), theta, misread));
+        }
         let is_different = !ratio.logs().contains(0.0);
         if let Some(bounded) = memory.bounded(*ratio, is_different) {
             *ratio = bounded;
@@ -156,7 +164,10 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     let groups = groups(pieces);
     let n_lines = groups.len();
     let n_family = n_family.max(n_lines);
-    let limits: Vec<MemoryLimits> = groups.iter().map(|group| group.first.memory).collect();
+    // A mean of the nodes is off by no more than the worst of them.
+    let worst = |group: &VariantPairs| group.misread().into_iter().fold(0.0, f64::max);
+    let limits: Vec<(MemoryLimits, f64)> =
+        groups.iter().map(|group| (group.first.memory, worst(group))).collect();
     let mut lines: Vec<(PoolLine, PoolTest)> =
         groups.into_par_iter().map(|group| line(group, n_family, seed)).collect();
     let tested: Vec<usize> =
@@ -177,7 +188,8 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     for ((&at, share), p) in tested.iter().zip(shares).zip(adjusted) {
         let (line, found) = &mut lines[at];
         line.evidence = evidence(line, found, share, p);
-        line.limit(limits[at]);
+        let (memory, misread) = limits[at];
+        line.limit(memory, misread);
     }
     lines.into_iter().map(|(line, _)| line).collect()
 }
@@ -185,6 +197,13 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
 struct VariantPairs {
     first: NodePairs,
     nodes: BTreeMap<String, Slots>,
+}
+
+impl VariantPairs {
+    /// By how much the ratio of each node may be off, because its times were read in steps.
+    fn misread(&self) -> Vec<f64> {
+        self.nodes.values().map(|slots| misread(slots, self.first.has_steps)).collect()
+    }
 }
 
 /// Groups the pairs by variant, in order of appearance.
@@ -205,9 +224,10 @@ fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
     groups
 }
 
-fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest) {
+fn line(mut group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest) {
+    group.nodes.retain(|_, slots| !slots.is_empty());
+    let misread = group.misread();
     let VariantPairs { first, mut nodes } = group;
-    nodes.retain(|_, slots| !slots.is_empty());
     let policy = first.plan.policy;
     let center = match policy.estimand {
         Estimand::Mean => Center::Mean,
@@ -215,7 +235,10 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
         Estimand::Adaptive | Estimand::Typical | Estimand::Floor => Center::Typical,
     };
     let ratios: Vec<Vec<f64>> = nodes.values().map(Slots::log_ratios).collect();
-    let centers = centers(&ratios, center).ok();
+    let mut centers = centers(&ratios, center).ok();
+    for (found, misread) in centers.iter_mut().flatten().zip(misread) {
+        found.err = found.err.max(misread.ln_1p());
+    }
     let p = centers.as_deref().and_then(outlier_p).unwrap_or_default();
     let node = |(at, (node, slots)): (usize, (&String, &Slots))| {
         let outlier_p = p.get(at).copied();

@@ -214,14 +214,22 @@ impl Slots {
         self.slot1_is_new.extend(&other.slot1_is_new);
     }
 
+    /// The runs of the old and of the new arm.
+    pub fn by_arm(&self) -> [Vec<f64>; 2] {
+        let slots = self.slot1.iter().zip(&self.slot2).zip(&self.slot1_is_new);
+        let arms = slots.map(
+            |((&first, &second), &is_new_first)| {
+                if is_new_first { (second, first) } else { (first, second) }
+            },
+        );
+        let (old, new) = arms.unzip();
+        [old, new]
+    }
+
     /// Logarithm of new ÷ old for each pair.
     pub fn log_ratios(&self) -> Vec<f64> {
-        let slots = self.slot1.iter().zip(&self.slot2).zip(&self.slot1_is_new);
-        let log_ratio = |((first, second), is_new_first): ((&f64, &f64), &bool)| {
-            let (new, old) = if *is_new_first { (first, second) } else { (second, first) };
-            (new / old).ln()
-        };
-        slots.map(log_ratio).collect()
+        let [old, new] = self.by_arm();
+        new.iter().zip(old).map(|(new, old)| (new / old).ln()).collect()
     }
 
     pub fn skip(&self, n: usize) -> Self {

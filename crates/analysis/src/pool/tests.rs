@@ -20,6 +20,7 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         reference: "base".into(),
         plan: Arc::new(plan),
         slots,
+        has_steps: false,
         memory: MemoryLimits::default(),
     }
 }
@@ -86,6 +87,31 @@ fn what_cannot_be_tested_says_why() {
     let because = NoTest::UnfitNumbers;
     assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
     assert!(pool(Vec::new(), 0, 1).is_empty());
+}
+
+/// By a coarse clock each node has 280 or 290 ms by chance, with both variants.
+#[test]
+fn times_in_coarse_steps_are_not_the_same() {
+    let mut stream = Stream::new(6);
+    let stepped = |node: usize| {
+        let mut piece = piece("x", &format!("n{node}"), 1.0, 80, &mut stream);
+        let step = |time: &mut f64| *time = if *time > 1.005e6 { 290e6 } else { 280e6 };
+        piece.slots.slot1.iter_mut().chain(&mut piece.slots.slot2).for_each(step);
+        NodePairs { has_steps: true, ..piece }
+    };
+    let pieces: Vec<NodePairs> = (0..6).map(stepped).collect();
+    let is_open = |ratio: RatioInterval| ratio.lo < 0.99 && ratio.hi > 1.01;
+    let all = pool(pieces.clone(), 1, 1).remove(0);
+    assert!(is_open(pooled(&all).ratio), "{all:?}");
+    let is_rough = |node: &NodeRatio| node.ratio.unwrap().err.unwrap() > 0.015;
+    assert!(all.nodes.iter().all(is_rough), "{all:?}");
+    let one = pool(pieces[..1].to_vec(), 1, 1);
+    let PoolEvidence::OneNode(one) = &one[0].evidence else { panic!("{one:?}") };
+    assert!(is_open(one.ratio), "{one:?}");
+    // Of the same times by Stillwell's clock.
+    let own = pieces.into_iter().map(|piece| NodePairs { has_steps: false, ..piece });
+    let own = pool(own.collect(), 1, 1).remove(0);
+    assert!(!is_open(pooled(&own).ratio), "{own:?}");
 }
 
 /// One node of four has a run at the launcher's peak.

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark, seed_option};
 use crate::pool::progress::{done, node_name};
-use analysis::MemoryLimits;
 use analysis::launches;
 use analysis::pool::NodePairs;
 use analysis::walls::Walls;
+use analysis::{MemoryLimits, may_have_steps};
 use model::words::in_words;
 use record::plan::Role;
 use record::{EndReason, Record};
@@ -70,6 +70,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
             reference: plan.arms[reference].label().to_owned(),
             plan: Arc::clone(&plan),
             slots: walls.slots(reference, arm),
+            has_steps: may_have_steps(&record),
             memory: MemoryLimits::of(&record, &walls, reference, arm),
         }
     };
