@@ -6,11 +6,12 @@
 use rayon::prelude::*;
 use stats::relabel::{Estimand, Orbit};
 use stats::verdict::z;
-use stats::{Interval, Invalid, SortedSample};
+use stats::{Invalid, SortedSample};
 
 use crate::race::rounds::RoundTimes;
 use crate::race::selection::scatter;
 use analysis::walls::Slots;
+use analysis::{misread, widened};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogRatio {
@@ -197,7 +198,9 @@ impl Confirmation {
             if slots.is_empty() {
                 return Ok(());
             }
-            let log_ratios = [-rules.margin, 0.0];
+            // What may be misread takes its part of the margin. Who is slower is not better.
+            let off = misread(&slots, round.has_steps).ln_1p();
+            let log_ratios = [(off - rules.margin).min(0.0), 0.0];
             let [is_beaten, is_slower] = rules.are_below(stage, it.arm, &slots, log_ratios)?;
             if is_beaten && it.beaten.is_none() {
                 it.beaten = Some(n_stages);
@@ -221,7 +224,9 @@ impl Confirmation {
         let orbit = rules.orbit(stage, new, alpha, slots.len()).ok()?;
         let statistics = rules.estimand.statistics();
         let comparison = slots.pairs().ok()?.compare(&orbit, statistics, alpha, TOLERANCE).ok()?;
-        let Interval { lo, hi } = comparison.interval;
-        Some(LogRatio { log: comparison.theta.clamp(lo, hi), lo, hi, n_pairs: slots.len() })
+        let misread = misread(&slots, self.rounds[index].has_steps);
+        let wide = widened(comparison.interval, comparison.theta, misread);
+        let log = comparison.theta.clamp(wide.lo, wide.hi);
+        Some(LogRatio { log, lo: wide.lo, hi: wide.hi, n_pairs: slots.len() })
     }
 }

@@ -1,5 +1,6 @@
 //! The times of a finished round.
 
+use analysis::may_have_steps;
 use analysis::walls::Slots;
 use model::values::metric::Metric;
 use record::Record;
@@ -34,6 +35,8 @@ pub struct RoundTimes {
     pub seconds: f64,
     /// Number of runs, warm-ups included. On a suite, a run is one of each benchmark.
     pub n_runs: usize,
+    /// Whether the costs are times that may have been read in steps.
+    pub has_steps: bool,
 }
 
 impl RoundTimes {
@@ -78,6 +81,7 @@ impl RoundTimes {
             run_s: means.chunks(n_benchmarks).map(|runs| runs.iter().sum()).collect(),
             seconds,
             n_runs: rows.len().div_ceil(n_benchmarks),
+            has_steps: n_benchmarks == 1 && may_have_steps(record),
         }
     }
 

@@ -9,6 +9,7 @@ use stats::Stream;
 use stats::relabel::Estimand;
 use stats::verdict::{minimum_pairs, z};
 
+use crate::race::confirmation::Confirmation;
 use crate::race::rounds::PlacedRun;
 use crate::race::selection::scatter;
 use crate::race::{LogRatio, Race, RaceOutcome, RaceRound, RaceRules, RoundTimes};
@@ -100,7 +101,7 @@ impl RaceWeather {
         });
         let blocks: Vec<_> = blocks.collect();
         let run_s = sums.iter().map(|sum| sum / n_blocks as f64).collect();
-        RoundTimes { arms: arms.to_vec(), blocks, run_s, seconds, n_runs: place }
+        RoundTimes { arms: arms.to_vec(), blocks, run_s, seconds, n_runs: place, has_steps: false }
     }
 }
 
@@ -245,4 +246,34 @@ fn the_winner_is_the_best_within_the_margin() {
         assert!(found.wrong <= found.n / 50, "{}: {found:?}", case.name);
         assert!(found.near * 20 >= found.n * 19, "{}: {found:?}", case.name);
     }
+}
+
+/// By a clock with steps of 10 ms, two of three take the same time, and the third takes a step more.
+#[test]
+fn times_in_coarse_steps_do_not_show_the_best() {
+    let rules = RaceRules {
+        reference: 0,
+        alpha: 0.01,
+        margin: MARGIN,
+        estimand: Estimand::Typical,
+        budget_s: 60.0,
+        seed: 1,
+    };
+    let confirmed = |has_steps: bool| {
+        let run = |block: usize, at: usize| PlacedRun {
+            place: 3 * block + if block.is_multiple_of(2) { at } else { 2 - at },
+            cost: [0.28, 0.28, 0.29][at],
+        };
+        let blocks = (0..80).map(|block| (0..3).map(|at| run(block, at)).collect::<Vec<_>>());
+        let (arms, blocks) = (vec![0, 1, 2], blocks.collect());
+        let mut found = Confirmation::new(0, &[1, 2], rules, 0);
+        found.take(RoundTimes { arms, blocks, has_steps, ..RoundTimes::default() }).unwrap();
+        found
+    };
+    assert!(confirmed(false).open().is_empty());
+    let found = confirmed(true);
+    assert_eq!((found.open(), found.found(2)), (vec![1], Some((Some(1), true))));
+    let [same, slower] = [1, 2].map(|arm| found.log_ratio(0, arm, 1.0).unwrap());
+    assert!(same.lo < -0.03 && same.hi > 0.03, "{same:?}");
+    assert!(slower.lo > 0.0 && slower.lo < 0.001 && slower.hi > 0.06, "{slower:?}");
 }
