@@ -126,7 +126,9 @@ fn divided(mut series: Series, policy: DetectionSettings) -> (Series, Option<f64
         found.shifts.iter().flat_map(|shift| ends_of_new_spell(shift, series.values.len()));
     series.changes = shifts.map(|shift| change(&shift)).filter(is_large).collect();
     series.changes.sort_by_key(|change| change.at);
-    series.nearest = found.nearest.as_ref().map(change);
+    let changes = series.changes.iter().map(|change| series.with_steps(change.clone()));
+    series.changes = changes.collect();
+    series.nearest = found.nearest.as_ref().map(change).map(|nearest| series.with_steps(nearest));
     (series, Some(found.p))
 }
 
@@ -271,6 +273,22 @@ mod tests {
         assert_eq!(medians[0].changes, []);
         let large = DetectionSettings { size_min: 0.05, ..SETTINGS };
         assert_eq!(detect(found[0].entries.clone(), large)[0].changes, []);
+    }
+
+    /// Times of 280 and 290 ms, from a file with hundredths of a second.
+    #[test]
+    fn a_change_of_times_in_steps_is_no_better_known_than_a_step() {
+        let values = |i: usize| if i < 12 { 280e6 } else { 290e6 };
+        let mut all = entries("x", "a", &(0..24).map(values).collect::<Vec<f64>>());
+        let ratio = |all: &[StoredResult]| detect(all.to_vec(), SETTINGS)[0].changes[0].ratio;
+        let RatioInterval { lo, hi, .. } = ratio(&all);
+        assert!(lo > 1.0 && lo < 1.001 && hi > 1.07 && hi < 1.08, "{lo} {hi}");
+        // Bytes are counted.
+        for BenchmarkResult { unit, median, t0, .. } in all.iter_mut().map(|it| &mut it.result) {
+            (*unit, *median) = ("B".into(), *t0);
+        }
+        let RatioInterval { lo, hi, .. } = ratio(&all);
+        assert!(hi - lo < 0.01, "{lo} {hi}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::history::StoredResult;
-use analysis::RatioInterval;
+use analysis::{RatioInterval, ReadingStep, widened};
 use model::values::{Better, Estimate};
 
 pub use analysis::LEVEL_MIN;
@@ -115,6 +115,22 @@ impl Series {
     /// A ratio of values as one of costs: above 1 is worse.
     pub fn cost(&self, ratio: RatioInterval) -> RatioInterval {
         ratio.of_values(self.better)
+    }
+
+    /// A change of these times with what its ratio may be off, if they were read in steps. The levels beside the change
+    /// tell how often the same time was read.
+    pub(super) fn with_steps(&self, mut change: Change) -> Change {
+        let (at, levels) = (change.at, self.levels());
+        let start = levels.iter().rfind(|level| level.start < at).map_or(0, |level| level.start);
+        let end = levels.iter().find(|level| level.end > at).map_or(at, |level| level.end);
+        let both = [&self.values[start..at], &self.values[at..end]].map(<[f64]>::to_vec);
+        let step = ReadingStep::of(both).filter(|_| self.entries[at].result.is_time());
+        if let Some(ReadingStep { misread, .. }) = step {
+            let theta = change.ratio.ratio.ln();
+            let wide = widened(change.ratio.logs(), theta, misread);
+            change.ratio = RatioInterval::of_logs(theta, wide);
+        }
+        change
     }
 
     pub fn level(&self) -> f64 {
