@@ -122,9 +122,12 @@ fn summaries(
     let n_arms = plan.arms.len();
     let headline = clock.map(Headline::from);
     let has_times = clock.is_some() || plan.arms.iter().any(|arm| compares_time(plan, arm));
+    let is_read_elsewhere = is_read_elsewhere(record);
+    // The mean of several readings has another step than they.
+    let are_readings = is_read_elsewhere && record.slices.is_none();
     let low_of = |rows: &Rows, runs: &[Vec<f64>], value: &dyn Fn(&Rows, usize) -> Option<f64>| {
         match has_times {
-            true => low_runs::low_ends(rows, n_arms, is_read_elsewhere(record), value),
+            true => low_runs::low_ends(rows, n_arms, are_readings, value),
             // The state of the core matters only for times.
             false => runs.iter().map(|runs| LowRuns::from_values(runs)).collect::<Vec<LowRuns>>(),
         }
@@ -136,7 +139,12 @@ fn summaries(
             .map(|quiet| quiet.processes(plan, slices, headline));
         let rows = quiet_rows.as_ref().or(processes).unwrap_or(&record.rows);
         let runs = by_arm(rows, n_arms, Rows::headline);
-        let low = low_of(rows, &runs, &Rows::headline);
+        let mut low = low_of(rows, &runs, &Rows::headline);
+        if has_times && is_read_elsewhere {
+            for (low, values) in low.iter_mut().zip(&values) {
+                values.iter().for_each(|&value| low.add_reading(value));
+            }
+        }
         let of_arm = |arm: usize| {
             let mut times = sliced_times(&runs[arm], &low[arm], &values[arm])?;
             if quiet_rows.is_none() && quiet.is_some_and(|quiet| quiet.is_mostly_shared(arm)) {
@@ -176,4 +184,33 @@ fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
         })
     };
     times_ns.iter().map(of_arm).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launches::gather;
+    use crate::summarise;
+    use model::values::DecideOn;
+    use record::{Row, fixture};
+
+    #[test]
+    fn the_step_is_that_of_the_readings_not_of_their_means() {
+        let err = |n_processes: u32, readings: &[f64]| {
+            let mut record = fixture::record(&["a"]);
+            record.header.plan.in_slices = true;
+            record.header.plan.policy.decide_on = Some(DecideOn::Value);
+            record.rows = Rows::of(record.header.plan.policy.compared());
+            for process in 0..n_processes {
+                for &value in readings {
+                    let step = u32::try_from(record.rows.len()).unwrap();
+                    let row = fixture::row(step, 0, Some(process), 1000);
+                    record.rows.push(&Row { value: Some(value), ..row });
+                }
+            }
+            summarise(&gather(record))[0].times.as_ref().unwrap().t0.err
+        };
+        assert_eq!(err(6, &[280e6, 290e6, 280e6]), Some(5e6));
+        assert_eq!(err(1, &[280e6; 6]), Some(5e6));
+    }
 }

@@ -189,6 +189,16 @@ impl LowRuns {
         }
     }
 
+    /// Takes in the step in which a time is read.
+    pub(super) fn add_reading(&mut self, value: f64) {
+        self.resolution.add(value);
+    }
+
+    /// These values, read in the same steps as the others.
+    pub(super) fn read_like(self, other: &Self) -> Self {
+        Self { resolution: other.resolution, ..self }
+    }
+
     pub fn min(&self) -> Option<f64> {
         Some(self.low_end.lowest().first()?.0)
     }

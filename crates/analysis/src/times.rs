@@ -13,9 +13,9 @@ use stats::endpoint::{self, Estimator};
 const RUNS_FOR_FLOOR: usize = 3;
 
 /// Times of runs with several slices each. The slices of a run are not independent, so the floor comes from the runs,
-/// unless there are fewer than `RUNS_FOR_FLOOR`. Everything else comes from the slices.
+/// unless there are fewer than `RUNS_FOR_FLOOR`. Everything else comes from the slices, also the step in `low`.
 pub(super) fn sliced_times(runs: &[f64], low: &LowRuns, slices: &[f64]) -> Option<TimeSummary> {
-    let mut all = times(slices, &LowRuns::from_values(slices))?;
+    let mut all = times(slices, &LowRuns::from_values(slices).read_like(low))?;
     if runs.len() >= RUNS_FOR_FLOOR {
         let of_runs = times(runs, low)?;
         (all.t0, all.low20, all.has_floor) = (of_runs.t0, of_runs.low20, of_runs.has_floor);
