@@ -123,6 +123,8 @@ impl RacePage<'_> {
         if !outcome.is_confirmed {
             let ended = if outcome.is_out_of_time {
                 "; the next round does not fit the budget"
+            } else if outcome.is_too_coarse {
+                "; the times are read in steps too coarse for that"
             } else {
                 ""
             };
@@ -273,6 +275,7 @@ mod tests {
             winner: Some(1),
             is_confirmed: true,
             is_out_of_time: false,
+            is_too_coarse: false,
             n_rounds: 1,
             n_stages: 1,
             n_runs: 40,

@@ -174,6 +174,13 @@ impl Confirmation {
         (ahead(&best) > LOST_SHARE * self.rules.margin).then_some(best)
     }
 
+    /// Whether steps in the times of two stages hide a difference of the margin. Hardly any number of blocks shows it.
+    pub(super) fn is_too_coarse(&self) -> bool {
+        let Some(last) = self.rounds.get(1..).and_then(<[RoundTimes]>::last) else { return false };
+        let off = |arm| misread(&last.slots(self.winner, arm), last.has_steps).ln_1p();
+        self.open().into_iter().any(|arm| off(arm) >= self.rules.margin)
+    }
+
     /// The arms of the next stage: those that may still be better by the margin.
     pub(super) fn open(&self) -> Vec<usize> {
         self.challenges.iter().filter(|it| it.beaten.is_none()).map(|it| it.arm).collect()

@@ -79,7 +79,7 @@ impl Race {
             let n_blocks = (ROUND_BLOCKS << self.rounds.len().min(16)).min(ROUND_BLOCKS_MAX);
             return Some(RaceRound { is_confirmation: false, arms, n_blocks });
         };
-        let is_lost = confirmation.better(&self.rounds).is_some();
+        let is_lost = confirmation.better(&self.rounds).is_some() || confirmation.is_too_coarse();
         if self.is_out_of_time || confirmation.open().is_empty() || is_lost {
             return None;
         }

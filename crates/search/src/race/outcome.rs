@@ -44,6 +44,8 @@ pub struct RaceOutcome {
     /// Whether the winner is the best within the margin, at the race's error rate.
     pub is_confirmed: bool,
     pub is_out_of_time: bool,
+    /// Whether the times are read in steps too coarse for a winner.
+    pub is_too_coarse: bool,
     /// Rounds of selection and stages of confirmation.
     pub n_rounds: usize,
     pub n_stages: usize,
@@ -58,6 +60,7 @@ impl Race {
             winner: confirmation.map(|it| it.winner),
             is_confirmed: self.is_confirmed(),
             is_out_of_time: self.is_out_of_time,
+            is_too_coarse: confirmation.is_some_and(Confirmation::is_too_coarse),
             n_rounds: self.n_rounds,
             n_stages: confirmation.map_or(0, Confirmation::n_stages),
             n_runs: self.pace.n_runs,

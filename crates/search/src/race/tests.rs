@@ -267,12 +267,16 @@ fn times_in_coarse_steps_do_not_show_the_best() {
         let blocks = (0..80).map(|block| (0..3).map(|at| run(block, at)).collect::<Vec<_>>());
         let (arms, blocks) = (vec![0, 1, 2], blocks.collect());
         let mut found = Confirmation::new(0, &[1, 2], rules, 0);
-        found.take(RoundTimes { arms, blocks, has_steps, ..RoundTimes::default() }).unwrap();
+        let round = RoundTimes { arms, blocks, has_steps, ..RoundTimes::default() };
+        found.take(round.clone()).unwrap();
+        assert!(!found.is_too_coarse(), "another stage may help");
+        found.take(round).unwrap();
         found
     };
     assert!(confirmed(false).open().is_empty());
     let found = confirmed(true);
     assert_eq!((found.open(), found.found(2)), (vec![1], Some((Some(1), true))));
+    assert!(found.is_too_coarse());
     let [same, slower] = [1, 2].map(|arm| found.log_ratio(0, arm, 1.0).unwrap());
     assert!(same.lo < -0.03 && same.hi > 0.03, "{same:?}");
     assert!(slower.lo > 0.0 && slower.lo < 0.001 && slower.hi > 0.06, "{slower:?}");
