@@ -252,9 +252,9 @@ mod tests {
             let ns = parts.iter().map(|entry| entry.ns).collect::<Vec<_>>();
             (ns, parts.into_iter().filter(|entry| entry.is_estimate).count())
         };
-        assert_eq!(name(&[("sh", 60), ("cc1", 20)]), (vec![5, 60, 20, 20], 2));
-        assert_eq!(name(&[("sh", 150), ("cc1", 50)]), (vec![5, 75, 25, 0], 2));
-        assert_eq!(name(&[("a", 70), ("b", 70), ("c", 70)]), (vec![5, 34, 33, 33, 0], 3));
+        assert_eq!(name(&[("sh", 60), ("cc1", 20)]), (vec![5, 60, 20, 20], 3));
+        assert_eq!(name(&[("sh", 150), ("cc1", 50)]), (vec![5, 75, 25, 0], 3));
+        assert_eq!(name(&[("a", 70), ("b", 70), ("c", 70)]), (vec![5, 34, 33, 33, 0], 4));
         assert_eq!(name(&[]), (vec![5, 100], 0));
     }
 

@@ -206,7 +206,7 @@ mod tests {
             let ledger =
                 Ledger::new(1_000_000, [LedgerEntry::exact(source, ns)], NoiseSource::Unexplained);
             let arm = ArmLedger { threads, n_uncounted, ..arm_ledger("a", 9, 1e6, ledger) };
-            let said = caveats(&arm, "runs").join("\n");
+            let said = caveats(&arm, "run").join("\n");
             assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}");
         };
         check(ThreadUse::One, 0, NoiseSource::Asleep, 40_000, "");
