@@ -4,7 +4,7 @@ use stats::Interval;
 use stats::series::Resolution;
 
 use crate::clocks::{compares_times, is_read_elsewhere};
-use crate::comparison::{Comparison, SameDoubt};
+use crate::comparison::{Comparison, RatioInterval, SameDoubt};
 use crate::finding::{Finding, Note};
 use crate::walls::Slots;
 use record::Record;
@@ -76,6 +76,12 @@ pub fn widened(interval: Interval, theta: f64, misread: f64) -> Interval {
         lo: if interval.lo > 0.0 { lo.max(interval.lo.min(BESIDE)) } else { lo },
         hi: if interval.hi < 0.0 { hi.min(interval.hi.max(-BESIDE)) } else { hi },
     }
+}
+
+/// A ratio whose interval has at least what the ratio may be off.
+pub fn widened_ratio(it: RatioInterval, misread: f64) -> RatioInterval {
+    let theta = it.ratio.ln();
+    RatioInterval::of_logs(theta, widened(it.logs(), theta, misread))
 }
 
 /// The note on the largest step by which a ratio may be off by more than the margin, or which is the reason for a doubt.

@@ -100,7 +100,7 @@ pub enum NoTest {
     /// The peak memory of at least one run is not above the launcher's. The program may use less, and that decides.
     MemoryFloor,
     /// While one task of a program ran, another waited for a CPU that other programs had. Clean time contains this wait,
-    /// and it may be all of the difference.
+    /// and without it the decision may be another.
     TasksWaited,
 }
 

@@ -14,14 +14,18 @@ pub(super) const SHARED_MIN: f64 = 0.05;
 const OTHERS_MIN: f64 = 0.02;
 
 fn counts(record: &Record, arm: usize, metric: Metric) -> impl Iterator<Item = u64> {
-    let of_arm = record.rows.measurements().filter(move |&at| record.rows.arm(at) == arm);
-    of_arm.filter_map(move |at| record.rows.get(at, metric))
+    let rows = &record.rows;
+    let of_arm = rows.measurements().filter(move |&at| rows.arm(at) == arm);
+    of_arm.filter_map(move |at| rows.get(at, metric))
 }
 
-/// The sum of a time of an arm's runs ÷ that of their wall times. 0 if no run has it.
+/// The share of a time in the wall time of the arm's runs that have both. 0 without such runs.
 fn share(record: &Record, arm: usize, metric: Metric) -> f64 {
-    let sum = |metric| counts(record, arm, metric).map(|ns| ns as f64).sum::<f64>();
-    let share = sum(metric) / sum(Metric::WallNs);
+    let rows = &record.rows;
+    let of_run = |at| Some((rows.get(at, metric)? as f64, rows.get(at, Metric::WallNs)? as f64));
+    let (parts, walls): (Vec<f64>, Vec<f64>) =
+        rows.measurements_of(&[arm]).filter_map(of_run).unzip();
+    let share = parts.iter().sum::<f64>() / walls.iter().sum::<f64>();
     if share.is_finite() { share } else { 0.0 }
 }
 
@@ -42,13 +46,13 @@ pub(super) fn crowded(record: &Record) -> Option<Note> {
     (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
 }
 
-/// The share of an arm's time by which waits for other programs may have made its clean time longer. Its tasks are not
+/// The share of an arm's clean time by which waits for other programs may have made its clean time longer. Its tasks are not
 /// more than its CPUs, so they need not wait for each other.
 fn waited(record: &Record, arm: usize) -> f64 {
     let n_tasks = counts(record, arm, Metric::RunnableMax).max();
     let has_room = n_tasks.zip(n_cpus(record)).is_some_and(|(n, cpus)| n <= cpus as u64);
     let stalled = share(record, arm, Metric::StalledNs);
-    let waited = share(record, arm, Metric::PreemptedNs) - stalled;
+    let waited = (share(record, arm, Metric::PreemptedNs) - stalled) / (1.0 - stalled);
     let is_of_others = waited >= SHARED_MIN && stalled >= OTHERS_MIN;
     if is_of_others && has_room { waited.min(1.0) } else { 0.0 }
 }
@@ -103,20 +107,15 @@ mod tests {
     fn against(new_ms: u64, n_cpus: usize, stalled_ms: u64) -> Result<bool, NoTest> {
         let mut record = fixture::record(&["a", "b"]);
         record.header.plan.process.affinity = Some((0..n_cpus).collect());
-        for block in 0..100u32 {
-            for slot in 0..2u32 {
-                let (step, arm) = (2 * block + slot, slot ^ (block & 1));
-                let ns = |ms: u64| Some(ms * 1_000_000);
-                let noise_ns = u64::from(step * 7919 % 13) * 10_000;
-                let clean_ms = [100, new_ms][arm as usize];
-                let wall_ns = (clean_ms + stalled_ms) * 1_000_000 + noise_ns;
-                let mut row = fixture::row(step, arm, Some(block), wall_ns);
-                row.set(Metric::RunnableMax, Some(1 + u64::from(arm)));
-                row.set(Metric::StalledNs, ns(stalled_ms));
-                row.set(Metric::PreemptedNs, ns(stalled_ms + 10 * u64::from(arm)));
-                row.exit = 0;
-                record.rows.push(&row);
-            }
+        for (_, mut row) in fixture::pairs(100) {
+            let ns = |ms: u64| Some(ms * 1_000_000);
+            let noise_ns = u64::from(row.step * 7919 % 13) * 10_000;
+            let clean_ms = [100, new_ms][row.arm as usize];
+            row.set(Metric::WallNs, Some((clean_ms + stalled_ms) * 1_000_000 + noise_ns));
+            row.set(Metric::RunnableMax, Some(1 + u64::from(row.arm)));
+            row.set(Metric::StalledNs, ns(stalled_ms));
+            row.set(Metric::PreemptedNs, ns(stalled_ms + 10 * u64::from(row.arm)));
+            record.rows.push(&row);
         }
         let analysis = analyse(&record);
         let paired = analysis.comparisons[0].evidence.test()?;

@@ -66,7 +66,7 @@ pub use arm_values::by_arm;
 pub use best::{BestChoice, BestChoices};
 pub use ceilings::{CeilingAnswer, against_ceiling};
 pub use clocks::{compares_time, compares_times};
-pub use coarse_steps::{ReadingStep, may_have_steps, misread, widened};
+pub use coarse_steps::{ReadingStep, may_have_steps, misread, widened, widened_ratio};
 pub use compared_times::{ComparedStatistic, ComparedTime, ComparedTimes};
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,

@@ -13,7 +13,7 @@ use stats::pooled::{Center, PooledTest, centers, residuals, sign_test};
 use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Look, Spending};
 
-use crate::coarse_steps::{misread, widened};
+use crate::coarse_steps::{misread, widened_ratio};
 use crate::comparison::{NoTest, RatioInterval};
 use crate::memory_floor::MemoryLimits;
 use crate::summary::UncertainValue;
@@ -69,8 +69,7 @@ impl PoolLine {
             PoolEvidence::None { .. } => return,
         };
         if misread > 0.0 {
-            let theta = ratio.ratio.ln();
-            *ratio = RatioInterval::of_logs(theta, widened(ratio.logs(), theta, misread));
+            *ratio = widened_ratio(*ratio, misread);
         }
         let is_different = !ratio.logs().contains(0.0);
         if let Some(bounded) = memory.bounded(*ratio, is_different) {

@@ -246,7 +246,9 @@ fn shared_cpus(share: f64, n_cpus: usize) -> String {
 
 fn coarse_steps(share: f64, misread: f64) -> String {
     let (step, off) = (percent(share), percent(misread));
-    format!("the times are multiples of {step}: read in such steps, a ratio may be off by {off}")
+    format!(
+        "the times seem to be read in steps of {step} of the shortest, so a ratio may be off by {off}"
+    )
 }
 
 fn crowded(name: &str, share: f64, n_threads: u64, n_cpus: usize) -> String {

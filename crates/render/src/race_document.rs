@@ -18,6 +18,8 @@ pub struct RaceBody<'a> {
     is_confirmed: bool,
     /// Whether the budget ended the race.
     is_out_of_time: bool,
+    /// Whether the times are read in steps too coarse for a winner.
+    is_too_coarse: bool,
     /// The margin, as a fraction.
     within: f64,
     /// The error rate of the race.
@@ -91,6 +93,7 @@ pub fn document<'a>(page: &'a RacePage<'a>) -> (RaceBody<'a>, Conclusion) {
         winner,
         is_confirmed: outcome.is_confirmed,
         is_out_of_time: outcome.is_out_of_time,
+        is_too_coarse: outcome.is_too_coarse,
         within: policy.same_within,
         alpha: policy.alpha,
         reference: label(0),

@@ -360,8 +360,9 @@ fn no_test_of(because: NoTest, have: &str, policy: DecisionRule) -> String {
                 .into()
         }
         NoTest::TasksWaited => {
-            "a task waited for a CPU that other programs had while another of its program ran, and this may be all of \
-             the difference; use CPUs without other programs (--isolate), or a quiet machine"
+            "one task of a program waited for a CPU that other programs used, while another of its tasks ran. Clean time \
+             contains such waits, and without them the answer may be another; use CPUs without other programs \
+             (--isolate), or a quiet machine"
                 .into()
         }
         NoTest::MemoryFloor => {

@@ -126,9 +126,10 @@ fn divided(mut series: Series, policy: DetectionSettings) -> (Series, Option<f64
         found.shifts.iter().flat_map(|shift| ends_of_new_spell(shift, series.values.len()));
     series.changes = shifts.map(|shift| change(&shift)).filter(is_large).collect();
     series.changes.sort_by_key(|change| change.at);
-    let changes = series.changes.iter().map(|change| series.with_steps(change.clone()));
-    series.changes = changes.collect();
-    series.nearest = found.nearest.as_ref().map(change).map(|nearest| series.with_steps(nearest));
+    let with_steps = |change| series.with_steps(change, policy.estimate);
+    let nearest = found.nearest.as_ref().map(change).map(with_steps);
+    let changes = series.changes.iter().cloned().map(with_steps).collect();
+    (series.changes, series.nearest) = (changes, nearest);
     (series, Some(found.p))
 }
 

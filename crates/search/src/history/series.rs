@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::history::StoredResult;
-use analysis::{RatioInterval, ReadingStep, widened};
+use analysis::{RatioInterval, ReadingStep, widened_ratio};
 use model::values::{Better, Estimate};
 
 pub use analysis::LEVEL_MIN;
@@ -119,16 +119,15 @@ impl Series {
 
     /// A change of these times with what its ratio may be off, if they were read in steps. The levels beside the change
     /// tell how often the same time was read.
-    pub(super) fn with_steps(&self, mut change: Change) -> Change {
+    pub(super) fn with_steps(&self, mut change: Change, estimate: Estimate) -> Change {
         let (at, levels) = (change.at, self.levels());
         let start = levels.iter().rfind(|level| level.start < at).map_or(0, |level| level.start);
         let end = levels.iter().find(|level| level.end > at).map_or(at, |level| level.end);
-        let both = [&self.values[start..at], &self.values[at..end]].map(<[f64]>::to_vec);
+        let read = |entry| value(entry, estimate);
+        let both = [start..at, at..end].map(|it| self.entries[it].iter().map(read).collect());
         let step = ReadingStep::of(both).filter(|_| self.entries[at].result.is_time());
         if let Some(ReadingStep { misread, .. }) = step {
-            let theta = change.ratio.ratio.ln();
-            let wide = widened(change.ratio.logs(), theta, misread);
-            change.ratio = RatioInterval::of_logs(theta, wide);
+            change.ratio = widened_ratio(change.ratio, misread);
         }
         change
     }
