@@ -46,15 +46,16 @@ pub(super) fn crowded(record: &Record) -> Option<Note> {
     (share >= SHARED_MIN).then_some(Note { finding, weight: share / 2.0 })
 }
 
-/// The share of an arm's clean time by which waits for other programs may have made its clean time longer. Its tasks are not
-/// more than its CPUs, so they need not wait for each other.
+/// The share of an arm's clean time by which waits for other programs may have made it longer. While more of its tasks
+/// were ready than it has CPUs, they waited for each other.
 fn waited(record: &Record, arm: usize) -> f64 {
     let n_tasks = counts(record, arm, Metric::RunnableMax).max();
-    let has_room = n_tasks.zip(n_cpus(record)).is_some_and(|(n, cpus)| n <= cpus as u64);
+    let Some((n_tasks, n_cpus)) = n_tasks.zip(n_cpus(record)) else { return 0.0 };
+    let n_beyond = n_tasks.saturating_sub(n_cpus as u64) as f64;
     let stalled = share(record, arm, Metric::StalledNs);
-    let waited = (share(record, arm, Metric::PreemptedNs) - stalled) / (1.0 - stalled);
-    let is_of_others = waited >= SHARED_MIN && stalled >= OTHERS_MIN;
-    if is_of_others && has_room { waited.min(1.0) } else { 0.0 }
+    let own = n_beyond * share(record, arm, Metric::CrowdedNs);
+    let waited = (share(record, arm, Metric::PreemptedNs) - stalled - own) / (1.0 - stalled);
+    if waited >= SHARED_MIN && stalled >= OTHERS_MIN { waited.min(1.0) } else { 0.0 }
 }
 
 /// Whether the decision on two arms, the reference first, would be the same without such waits.
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(found(40_000), None);
     }
 
-    /// Two programs of 100 and so many ms, of which the second has two tasks on two CPUs. One of them waits in a tenth of
+    /// Two programs of 100 and so many ms, of which the second has two tasks. One of them waits in a tenth of
     /// each run, and for a time that none of them runs.
     fn against(new_ms: u64, n_cpus: usize, stalled_ms: u64) -> Result<bool, NoTest> {
         let mut record = fixture::record(&["a", "b"]);
@@ -114,6 +115,8 @@ mod tests {
             row.set(Metric::WallNs, Some((clean_ms + stalled_ms) * 1_000_000 + noise_ns));
             row.set(Metric::RunnableMax, Some(1 + u64::from(row.arm)));
             row.set(Metric::StalledNs, ns(stalled_ms));
+            let is_crowded = n_cpus == 1 && row.arm == 1;
+            row.set(Metric::CrowdedNs, ns(if is_crowded { 10 } else { 0 }));
             row.set(Metric::PreemptedNs, ns(stalled_ms + 10 * u64::from(row.arm)));
             record.rows.push(&row);
         }
