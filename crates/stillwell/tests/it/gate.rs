@@ -219,7 +219,7 @@ fn a_benchmark_that_crashes_is_failing() {
 #[test]
 fn another_metric_can_decide() {
     let bench = large_builds();
-    let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "30s"];
+    let options = ["--decide-on", "maxrss", "--fail-on", "slower:200%", "--budget", "300s"];
     gate(&bench, &options).ends_with(0);
     let row = &json(&bench)["benchmarks"][0];
     assert_eq!(row["by"], "decide_on");
