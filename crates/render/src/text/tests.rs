@@ -1,4 +1,5 @@
 mod brief;
+mod slices;
 
 use super::*;
 use crate::columns::{COLUMNS, width};
