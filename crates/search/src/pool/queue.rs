@@ -68,7 +68,7 @@ pub fn queued(manifest: &PoolManifest) -> Result<Option<BTreeMap<usize, QueuedJo
         "--noheader".into(),
         "--array".into(),
         format!("--name={}", names.join(",")),
-        "--format=%j|%F|%K|%T|%N|%r".into(),
+        "--format=%j|%F|%K|%T|%r".into(),
     ];
     parse_queue(&ask("squeue", &arguments)?).map(Some)
 }
@@ -93,8 +93,8 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
 }
 
 fn parse_job(line: &str) -> Option<(usize, QueuedJob)> {
-    let fields: Vec<&str> = line.splitn(6, '|').collect();
-    let [name, id, index, state, _node, reason] = fields[..] else { return None };
+    let fields: Vec<&str> = line.splitn(5, '|').collect();
+    let [name, id, index, state, reason] = fields[..] else { return None };
     let offset: usize = name.rsplit_once('-')?.1.parse().ok()?;
     let index: usize = index.parse().ok()?;
     let is_running = matches!(state, "RUNNING" | "COMPLETING" | "CONFIGURING");
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn lines_of_squeue() {
-        let text = "stillwell-ab-0|12|3|RUNNING|n1|None\nstillwell-ab-1001|13|0|PENDING||BeginTime\n\
-                    stillwell-ab-0|14|3|PENDING||Resources\n";
+        let text = "stillwell-ab-0|12|3|RUNNING|None\nstillwell-ab-1001|13|0|PENDING|BeginTime\n\
+                    stillwell-ab-0|14|3|PENDING|Resources\n";
         let found = parse_queue(text).unwrap();
         let shown: Vec<_> =
             found.iter().map(|(job, it)| (*job, &it.id[..], it.is_running)).collect();
